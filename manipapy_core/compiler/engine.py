@@ -1,0 +1,93 @@
+"""IR text → machine code for this CPU → callable, by llvmlite."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numpy as np
+
+from ..errors import CompilerError
+from . import cache
+from .llvm_emit import declarations, emit
+from .llvm_entry import DECLARATIONS, builtin, emit_entry, entry_name, python_symbols
+from .llvm_types import Lanes
+from .trace import Kernel, Signature
+
+ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
+
+
+@functools.cache
+def _target() -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name, address in python_symbols().items():
+        llvm.add_symbol(name, address)
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_features(), opt=3, jit=True)
+
+
+@functools.cache
+def _features() -> str:
+    return llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def machine() -> str:
+    """Whatever makes machine code of one process useless in another: CPU, LLVM, Python."""
+    return "|".join(
+        [
+            platform.machine(),
+            llvm.get_host_cpu_name(),
+            _features(),
+            llvmlite.__version__,
+            ".".join(map(str, llvm.llvm_version_info)),
+            sys.implementation.cache_tag or sys.version,
+        ]
+    )
+
+
+@functools.cache
+def lane_count(dtype: np.dtype) -> int:
+    """Numbers of this type in the widest registers of this CPU."""
+    features = _features()
+    width = 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
+    return width // dtype.itemsize
+
+
+def load(signature: Signature, dtype: np.dtype, key: str, make: Callable[[], Kernel]) -> Any:
+    """The builtin of a kernel, from the cache or freshly compiled.
+
+    Args:
+        key: Identifies the kernel's numbers and how it is made; CPU and versions are added here.
+        make: Traces the kernel; called only if it must be compiled.
+    """
+    name = cache.name_for(signature.name, key, dtype.name, machine())
+    code = cache.read(name)
+    if code is None:
+        code = compile_object(make(), dtype)
+        cache.write(name, code)
+    # An empty module of its own per kernel: the engine owns the code and lives as long as the builtin.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return builtin(engine.get_function_address(entry_name(signature)), signature, dtype, engine)
+
+
+def compile_object(kernel: Kernel, dtype: np.dtype) -> bytes:
+    """Machine code of a kernel as an object file: lanes, single, and the Python entry."""
+    wide, single = Lanes(lane_count(dtype), dtype), Lanes(1, dtype)
+    parts = [DECLARATIONS, *{declarations(lanes) for lanes in (wide, single)}]
+    parts += [*{emit(kernel, lanes) for lanes in (wide, single)}, emit_entry(kernel, wide), ATTRIBUTES]
+    target = _target()
+    try:
+        module = llvm.parse_assembly("".join(parts))
+        module.verify()
+        return target.emit_object(module)
+    except RuntimeError as error:
+        raise CompilerError(f"LLVM refused kernel {kernel.name!r}: {error}") from error

@@ -1,0 +1,138 @@
+"""A compiled kernel as users call it: any batch shape in, fresh arrays out, bad input named."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, NotFiniteError, ShapeError
+from .llvm_types import ANGLE_BOUND, NUMBER_BOUND
+from .trace import Input, Signature
+
+FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+CHUNK = 256
+"""Threads get multiples of this many configurations."""
+
+
+class CompiledFunction:
+    """Checks, converts and broadcasts its arguments, runs the kernel, and returns a new array.
+
+    float32 arrays are computed in float32, everything else in float64.
+    """
+
+    def __init__(self, signature: Signature, load: Callable[[np.dtype], Any]):
+        self.signature = signature
+        self._entry = functools.cache(load)
+        self._single = self._uncompiled
+        self._out_shape = signature.output_shape
+
+    def entry(self, dtype: np.dtype) -> Any:
+        """The bare builtin for a type: kernel(inputs…, out) -> False if an input was not finite."""
+        return self._entry(dtype)
+
+    def __call__(self, *arguments: ArrayLike, threads: int = 1) -> NDArray[Any]:
+        # The way of a control loop: one configuration, plain float64 arrays. Lengths are checked by the builtin.
+        for argument in arguments:
+            if argument.__class__ is not np.ndarray or argument.dtype is not FLOAT64 or argument.ndim != 1:
+                break
+        else:
+            out = np.empty(self._out_shape)
+            try:
+                if self._single(*arguments, out):
+                    return out
+            except ValueError:  # wrong length or not contiguous: the careful way below says which
+                pass
+        return self._careful(arguments, threads)
+
+    def _uncompiled(self, *arguments: Any) -> bool:
+        self._single = self._entry(FLOAT64)
+        return self._single(*arguments)
+
+    def _careful(self, arguments: tuple[ArrayLike, ...], threads: int) -> NDArray[Any]:
+        inputs = self.signature.inputs
+        arrays = [_numbers(value, argument) for argument, value in zip(inputs, arguments)]
+        batched = [array for argument, array in zip(inputs, arrays) if not argument.shared]
+        dtype = FLOAT32 if all(array.dtype == FLOAT32 for array in batched) else FLOAT64
+        batch = _batch_shape(inputs, arrays)
+        rows = [
+            np.ascontiguousarray(
+                array if argument.shared else np.broadcast_to(array, batch + argument.shape), dtype=dtype
+            )
+            for argument, array in zip(inputs, arrays)
+        ]
+        out = np.empty(batch + self._out_shape, dtype=dtype)
+        if not self._run(self._entry(dtype), rows, out, math.prod(batch), threads):
+            raise _first_bad(inputs, arrays, dtype)
+        return out
+
+    def _run(self, entry: Any, rows: list[NDArray[Any]], out: NDArray[Any], count: int, threads: int) -> bool:
+        if threads < 2 or count < 2 * CHUNK:
+            return entry(*rows, out)
+        share = -(-count // (threads * CHUNK)) * CHUNK
+        flat = [
+            row if argument.shared else row.reshape(count, argument.width)
+            for argument, row in zip(self.signature.inputs, rows)
+        ]
+        results = out.reshape(count, self.signature.output_width)
+
+        def part(start: int) -> bool:
+            stop = start + share
+            mine = [row if i.shared else row[start:stop] for i, row in zip(self.signature.inputs, flat)]
+            return entry(*mine, results[start:stop])
+
+        return all(_pool(threads).map(part, range(0, count, share)))
+
+
+@functools.cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="manipapy")
+
+
+def _numbers(value: ArrayLike, argument: Input) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{argument.name} is not a rectangular array of numbers: {error}") from None
+    if array.dtype.kind not in "fiu":
+        raise InputError(f"{argument.name} holds {array.dtype.name} values; give real numbers")
+    depth = len(argument.shape)
+    if array.ndim < depth or array.shape[array.ndim - depth :] != argument.shape:
+        raise ShapeError(argument.name, _wanted(argument), array.shape)
+    if argument.shared and array.ndim != depth:
+        raise ShapeError(argument.name, f"{argument.shape}, one for the whole batch", array.shape)
+    return array
+
+
+def _wanted(argument: Input) -> str:
+    inner = ", ".join(str(length) for length in argument.shape)
+    return f"({inner},)" if argument.shared else f"(..., {inner})"
+
+
+def _batch_shape(inputs: tuple[Input, ...], arrays: list[NDArray[Any]]) -> tuple[int, ...]:
+    shapes = {
+        argument.name: array.shape[: array.ndim - len(argument.shape)]
+        for argument, array in zip(inputs, arrays)
+        if not argument.shared
+    }
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        listing = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise InputError(f"batch shapes do not fit together: {listing}; make them equal or broadcastable") from None
+
+
+def _first_bad(inputs: tuple[Input, ...], arrays: list[NDArray[Any]], dtype: np.dtype) -> NotFiniteError:
+    """Finds what the kernel only counted."""
+    for argument, array in zip(inputs, arrays):
+        bound = (ANGLE_BOUND if argument.angle else NUMBER_BOUND)[dtype]
+        wrong = ~(np.abs(array.astype(dtype)) <= bound)
+        if wrong.any():
+            index = tuple(int(i) for i in np.argwhere(wrong)[0])
+            return NotFiniteError(argument.name, index, float(array[index]), bound)
+    raise AssertionError("the kernel refused an input that passes the same bounds here")

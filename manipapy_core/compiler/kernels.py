@@ -1,0 +1,166 @@
+"""Every kernel of a chain: what it takes, what it gives, and the algorithm that it is traced from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .algorithms import dynamics, forward_dynamics, kinematics, regressor, timing
+from .function import FLOAT64, CompiledFunction
+from .mechanism import Mechanism, from_chain
+from .trace import Input, Kernel, Signature, trace
+
+if TYPE_CHECKING:
+    from ..model.chain import Chain
+
+GRAVITY = Input("gravity", (3,), shared=True)
+WRENCH = Input("wrench_tip", (6,))
+PAYLOAD = Input("payload", (regressor.PARAMETERS,), shared=True)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make one kernel for any mechanism."""
+
+    algorithm: Callable[..., Any]
+    joint_inputs: tuple[str, ...]
+    """Inputs with one number per joint, in the algorithm's order."""
+    output_shape: Callable[[Mechanism], tuple[int, ...]]
+    extra_inputs: tuple[Input, ...] = ()
+    """After the joint inputs; passed to the algorithm by name."""
+
+    def signature(self, name: str, mechanism: Mechanism) -> Signature:
+        joints = tuple(Input(label, (mechanism.n,), angle=label == "q") for label in self.joint_inputs)
+        return Signature(name, joints + self.extra_inputs, self.output_shape(mechanism))
+
+    def trace(self, name: str, mechanism: Mechanism) -> Kernel:
+        count = len(self.joint_inputs)
+
+        def run(*values: Any) -> Any:
+            extras = {extra.name: value for extra, value in zip(self.extra_inputs, values[count:])}
+            return self.algorithm(mechanism, *values[:count], **extras)
+
+        return trace(self.signature(name, mechanism), run)
+
+
+def _per_joint(mechanism: Mechanism) -> tuple[int, ...]:
+    return (mechanism.n,)
+
+
+def _square(mechanism: Mechanism) -> tuple[int, ...]:
+    return (mechanism.n, mechanism.n)
+
+
+def _jacobian(mechanism: Mechanism) -> tuple[int, ...]:
+    return (6, mechanism.n)
+
+
+def _dynamics(algorithm: Callable[..., Any], last: str) -> dict[str, Recipe]:
+    """The plain kernel and those with a wrench, a payload or both, which cost more."""
+    options = {"": (), "_wrench": (WRENCH,), "_payload": (PAYLOAD,), "_wrench_payload": (WRENCH, PAYLOAD)}
+    return {
+        f"{algorithm.__name__}{suffix}": Recipe(algorithm, ("q", "qd", last), _per_joint, (GRAVITY, *extras))
+        for suffix, extras in options.items()
+    }
+
+
+RECIPES: dict[str, Recipe] = {
+    "forward": Recipe(kinematics.forward, ("q",), lambda _: (4, 4)),
+    "link_poses": Recipe(kinematics.link_poses, ("q",), lambda mechanism: (len(mechanism.links), 4, 4)),
+    "space_jacobian": Recipe(kinematics.space_jacobian, ("q",), _jacobian),
+    "body_jacobian": Recipe(kinematics.body_jacobian, ("q",), _jacobian),
+    "space_jacobian_derivative": Recipe(kinematics.space_jacobian_derivative, ("q", "qd"), _jacobian),
+    "body_jacobian_derivative": Recipe(kinematics.body_jacobian_derivative, ("q", "qd"), _jacobian),
+    "mass_matrix": Recipe(dynamics.mass_matrix, ("q",), _square),
+    "coriolis_matrix": Recipe(dynamics.coriolis_matrix, ("q", "qd"), _square),
+    "coriolis_forces": Recipe(dynamics.coriolis_forces, ("q", "qd"), _per_joint),
+    "gravity_forces": Recipe(dynamics.gravity_forces, ("q",), _per_joint, (GRAVITY,)),
+    **_dynamics(dynamics.inverse_dynamics, "qdd"),
+    **_dynamics(forward_dynamics.forward_dynamics, "tau"),
+    "regressor": Recipe(
+        regressor.regressor,
+        ("q", "qd", "qd_ref", "qdd"),
+        lambda mechanism: (mechanism.n, regressor.PARAMETERS * len(mechanism.bodies)),
+        (GRAVITY,),
+    ),
+}
+
+
+class KernelSet:
+    """The compiled functions of one chain, as attributes; each is made at its first use."""
+
+    def __init__(self, chain: Chain):
+        self._mechanism = from_chain(chain)
+        self._key = self._mechanism.digest()
+
+    def __getattr__(self, name: str) -> CompiledFunction:
+        recipe = RECIPES.get(name)
+        if recipe is None:
+            raise AttributeError(f"no kernel {name!r}; there are: {', '.join(RECIPES)}")
+        function = compiled(
+            recipe.signature(name, self._mechanism), self._key, lambda: recipe.trace(name, self._mechanism)
+        )
+        self.__dict__[name] = function  # next time this method is not asked
+        return function
+
+
+def compiled(signature: Signature, key: str, make: Callable[[], Kernel]) -> CompiledFunction:
+    """A function that compiles its kernel, or reads it from the cache, at the first call for each type."""
+
+    def load(dtype: np.dtype) -> Any:
+        from . import engine  # llvmlite takes time to import
+
+        return engine.load(signature, dtype, key, make)
+
+    return CompiledFunction(signature, load)
+
+
+def bind(chain: Chain, name: str, dtype: Any = FLOAT64) -> Any:
+    """The bare builtin of a kernel, for loops that call it a thousand times a second.
+
+    It takes C-contiguous arrays of exactly this type, the last one written to, and returns False if an input was
+    not finite (the output is then worthless). Lengths and overlap are checked, shapes are not.
+    """
+    if name not in RECIPES:
+        raise InputError(f"no kernel {name!r}; there are: {', '.join(RECIPES)}")
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float64, np.float32):
+        raise InputError(f"kernels come in float64 and float32, not {dtype.name}")
+    return getattr(chain.kernels, name).entry(dtype)
+
+
+@functools.cache
+def joint_trajectory(order: int, n: int) -> CompiledFunction:
+    """Kernel of `algorithms.timing.joint_trajectory` for n joints: (3, n) per time."""
+    return _time_law(
+        f"joint_trajectory_{order}_{n}",
+        functools.partial(timing.joint_trajectory, order, n),
+        [Input("start", (n,), shared=True), Input("goal", (n,), shared=True), Input("rate", (1,), shared=True)],
+        (3, n),
+    )
+
+
+@functools.cache
+def screw_trajectory(order: int) -> CompiledFunction:
+    """Kernel of `algorithms.timing.screw_trajectory`: 28 numbers per time."""
+    shared: Sequence[tuple[str, tuple[int, ...]]] = (
+        ("start", (4, 4)), ("screw", (6,)), ("distance", (1,)), ("rate", (1,)),
+    )  # fmt: skip
+    return _time_law(
+        f"screw_trajectory_{order}",
+        functools.partial(timing.screw_trajectory, order),
+        [Input(name, shape, shared=True) for name, shape in shared],
+        (28,),
+    )
+
+
+def _time_law(
+    name: str, algorithm: Callable[..., Any], shared: list[Input], output_shape: tuple[int, ...]
+) -> CompiledFunction:
+    signature = Signature(name, (Input("u", (1,)), *shared), output_shape)
+    return compiled(signature, "", lambda: trace(signature, algorithm))

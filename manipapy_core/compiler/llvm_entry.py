@@ -1,0 +1,199 @@
+"""A CPython builtin for each kernel, written as LLVM IR: arrays in, True or False out.
+
+ctypes costs about a microsecond a call, more than the kernel itself and more than Pinocchio's whole Python call, so
+the kernels get a METH_FASTCALL entry of their own. It takes objects with the buffer protocol, checks type, length
+and overlap, lets go of the GIL for large batches, and runs lanes first, then the remaining configurations one by one.
+Only functions of the stable ABI are called, by symbol: no address of this process ends up in a cached object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from .llvm_emit import function_name
+from .llvm_types import Lanes
+from .trace import Kernel, Signature
+
+FREE_GIL_FROM = 64
+"""Configurations from which letting go of the GIL (some 50 ns) is worth while."""
+
+METH_FASTCALL = 0x80
+_C_CONTIGUOUS, _FORMAT, _WRITABLE = 0x38, 0x04, 0x01
+_BUF, _LEN, _FORMAT_OFFSET, _BUFFER_SIZE = 0, 16, 40, 80  # Py_buffer, unchanged since Python 3.0
+
+FUNCTIONS = (
+    "PyObject_GetBuffer",
+    "PyBuffer_Release",
+    "PyErr_SetString",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+    "Py_IncRef",
+)
+OBJECTS = ("_Py_TrueStruct", "_Py_FalseStruct", "PyExc_ValueError")
+
+DECLARATIONS = """
+declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
+declare void @PyBuffer_Release(ptr)
+declare void @PyErr_SetString(ptr, ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @Py_IncRef(ptr)
+@_Py_TrueStruct = external global i8
+@_Py_FalseStruct = external global i8
+@PyExc_ValueError = external global ptr
+"""
+
+
+def python_symbols() -> dict[str, int]:
+    """Addresses of the interpreter's functions and objects in this process."""
+    api = ctypes.pythonapi
+    functions = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS}
+    objects = {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in OBJECTS}
+    return functions | objects
+
+
+def entry_name(signature: Signature) -> str:
+    return f"python_{signature.name}"
+
+
+def emit_entry(kernel: Kernel, wide: Lanes) -> str:
+    """IR of `PyObject *python_name(self, arguments, count)`."""
+    single = Lanes(1, wide.dtype)
+    item = wide.dtype.itemsize
+    arguments = [(i.name, i.width * item, i.shared, False) for i in kernel.inputs]
+    arguments.append(("out", len(kernel.outputs) * item, False, True))
+    batched = next(index for index, argument in enumerate(arguments) if not argument[2])
+    code = ord("d" if wide.dtype == np.float64 else "f")
+    text = _usage(kernel.signature, wide.dtype)
+    pointers = ", ".join(f"ptr %p{index}" for index in range(len(arguments)))
+
+    lines = [f"define ptr @{entry_name(kernel.signature)}(ptr %self, ptr %arguments, i64 %count) #0 {{", "entry:"]
+    lines += [f"  %b{index} = alloca [{_BUFFER_SIZE} x i8], align 8" for index in range(len(arguments))]
+    lines += [
+        f"  %counted = icmp eq i64 %count, {len(arguments)}",
+        "  br i1 %counted, label %get0, label %complain",
+    ]
+    for index, (_, _, _, written) in enumerate(arguments):
+        flags = _C_CONTIGUOUS | _FORMAT | (_WRITABLE if written else 0)
+        after = f"get{index + 1}" if index + 1 < len(arguments) else "sizes"
+        lines += [
+            f"get{index}:",
+            f"  %a{index} = getelementptr ptr, ptr %arguments, i64 {index}",
+            f"  %o{index} = load ptr, ptr %a{index}",
+            f"  %r{index} = call i32 @PyObject_GetBuffer(ptr %o{index}, ptr %b{index}, i32 {flags})",
+            f"  %g{index} = icmp eq i32 %r{index}, 0",
+            f"  br i1 %g{index}, label %{after}, label %{f'undo{index - 1}' if index else 'fail'}",
+        ]
+
+    lines += ["sizes:", "  %fine.start = icmp eq i32 0, 0"]
+    for index in range(len(arguments)):
+        lines += [
+            f"  %p{index} = load ptr, ptr %b{index}",
+            f"  %la{index} = getelementptr i8, ptr %b{index}, i64 {_LEN}",
+            f"  %n{index} = load i64, ptr %la{index}",
+            f"  %fa{index} = getelementptr i8, ptr %b{index}, i64 {_FORMAT_OFFSET}",
+            f"  %fp{index} = load ptr, ptr %fa{index}",
+            f"  %f{index} = load i8, ptr %fp{index}",
+            f"  %e{index} = getelementptr i8, ptr %p{index}, i64 %n{index}",
+        ]
+    lines.append(f"  %N = sdiv i64 %n{batched}, {arguments[batched][1]}")
+    fine, out = "%fine.start", len(arguments) - 1
+
+    def require(name: str, condition: str) -> None:
+        nonlocal fine
+        lines.append(f"  %{name} = {condition}")
+        lines.append(f"  %{name}.all = and i1 {fine}, %{name}")
+        fine = f"%{name}.all"
+
+    for index, (_, size, shared, _) in enumerate(arguments):
+        require(f"type{index}", f"icmp eq i8 %f{index}, {code}")
+        wanted = str(size)
+        if not shared:
+            lines.append(f"  %w{index} = mul i64 %N, {size}")
+            wanted = f"%w{index}"
+        require(f"length{index}", f"icmp eq i64 %n{index}, {wanted}")
+        if index != out:
+            lines += [
+                f"  %before{index} = icmp ule ptr %e{index}, %p{out}",
+                f"  %after{index} = icmp ule ptr %e{out}, %p{index}",
+            ]
+            require(f"apart{index}", f"or i1 %before{index}, %after{index}")
+    lines += [
+        f"  br i1 {fine}, label %run, label %wrong",
+        "run:",
+        f"  %large = icmp sge i64 %N, {FREE_GIL_FROM}",
+        "  br i1 %large, label %release, label %compute",
+        "release:",
+        "  %thread.new = call ptr @PyEval_SaveThread()",
+        "  br label %compute",
+        "compute:",
+        "  %thread = phi ptr [null, %run], [%thread.new, %release]",
+        f"  %body = and i64 %N, -{wide.count}",
+        f"  %ok.wide = call i1 @{function_name(kernel, wide)}({pointers}, i64 0, i64 %body)",
+        f"  %ok.rest = call i1 @{function_name(kernel, single)}({pointers}, i64 %body, i64 %N)",
+        "  %ok = and i1 %ok.wide, %ok.rest",
+        "  br i1 %large, label %take, label %finish",
+        "take:",
+        "  call void @PyEval_RestoreThread(ptr %thread)",
+        "  br label %finish",
+        "finish:",
+        *[f"  call void @PyBuffer_Release(ptr %b{index})" for index in range(len(arguments))],
+        "  %result = select i1 %ok, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct",
+        "  call void @Py_IncRef(ptr %result)",
+        "  ret ptr %result",
+        "wrong:",
+        *[f"  call void @PyBuffer_Release(ptr %b{index})" for index in range(len(arguments))],
+        "  br label %complain",
+        "complain:",
+        "  %error = load ptr, ptr @PyExc_ValueError",
+        f"  call void @PyErr_SetString(ptr %error, ptr @usage_{kernel.name})",
+        "  br label %fail",
+    ]
+    for index in reversed(range(len(arguments) - 1)):
+        lines += [
+            f"undo{index}:",
+            f"  call void @PyBuffer_Release(ptr %b{index})",
+            f"  br label %{f'undo{index - 1}' if index else 'fail'}",
+        ]
+    lines += ["fail:", "  ret ptr null", "}", ""]
+    escaped = "".join(character if character.isalnum() else f"\\{ord(character):02X}" for character in text)
+    lines.append(f'@usage_{kernel.name} = private constant [{len(text) + 1} x i8] c"{escaped}\\00"\n')
+    return "\n".join(lines)
+
+
+def _usage(signature: Signature, dtype: np.dtype) -> str:
+    """What the builtin says when it is called wrongly."""
+    parts = [f"{i.name} ({i.width}{' in all' if i.shared else ''})" for i in signature.inputs]
+    return (
+        f"kernel {signature.name} takes C-contiguous {dtype.name} arrays {', '.join(parts)} and out "
+        f"({signature.output_width}): that many numbers per configuration, as many configurations in each, "
+        "and out sharing no memory with an input"
+    )
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("text", ctypes.c_char_p),
+    ]
+
+
+class _Owner:
+    """The builtin's self: what must live as long as it does."""
+
+    def __init__(self, engine: Any, definition: _MethodDef):
+        self.engine, self.definition = engine, definition
+
+
+def builtin(address: int, signature: Signature, dtype: np.dtype, engine: Any) -> Any:
+    """A callable for an entry at this address; it keeps the engine (and so the code) alive."""
+    text = _usage(signature, dtype)
+    definition = _MethodDef(signature.name.encode(), address, METH_FASTCALL, text.encode())
+    create = ctypes.pythonapi.PyCFunction_NewEx
+    create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return create(ctypes.addressof(definition), _Owner(engine, definition), None)

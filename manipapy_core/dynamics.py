@@ -1,0 +1,193 @@
+"""Rigid-body dynamics of a chain, for one configuration or any batch shape.
+
+    tau = M(q) qdd + C(q, qd) qd + g(q) + J_body(q)^T wrench_tip
+
+The base link is fixed to the world and gravity is given in its frame. float32 arrays are computed in float32,
+everything else in float64. `threads` splits large batches over that many threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import lie
+from .errors import InputError
+from .model.chain import Chain
+
+Array = NDArray[Any]
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+"""On Earth, for a base whose z axis points up [m/s²]."""
+GRAVITY.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """Something held by the tip, in the tip frame."""
+
+    mass: float
+    """[kg]"""
+    com: ArrayLike = (0.0, 0.0, 0.0)
+    """Centre of mass [m], shape (3,)."""
+    inertia: ArrayLike = field(default_factory=lambda: np.zeros((3, 3)))
+    """About its centre of mass [kg m²], shape (3, 3), symmetric."""
+
+    def __post_init__(self) -> None:
+        com, inertia = np.array(self.com, dtype=float), np.array(self.inertia, dtype=float)
+        if com.shape != (3,) or inertia.shape != (3, 3):
+            raise InputError(f"payload com and inertia have shapes {com.shape}, {inertia.shape}; expected (3,), (3, 3)")
+        numbers = np.r_[self.mass, com, inertia.ravel()]
+        if not np.all(np.isfinite(numbers)) or self.mass < 0.0:
+            raise InputError(f"payload must be finite with mass ≥ 0; got mass {self.mass}, com {com}")
+        if not np.allclose(inertia, inertia.T, atol=1e-12) or np.linalg.eigvalsh(inertia)[0] < -1e-12:
+            raise InputError("payload inertia must be symmetric and positive; give it about the centre of mass")
+        about_tip = inertia - self.mass * lie.hat(com) @ lie.hat(com)
+        parameters = np.r_[self.mass, self.mass * com, about_tip[np.triu_indices(3)]]
+        for array in (com, inertia, parameters):
+            array.setflags(write=False)
+        object.__setattr__(self, "com", com)
+        object.__setattr__(self, "inertia", inertia)
+        object.__setattr__(self, "parameters", parameters)
+
+    parameters: Array = field(init=False, repr=False)
+    """Mass, first moment, inertia about the tip origin as xx, xy, xz, yy, yz, zz; shape (10,)."""
+
+
+def mass_matrix(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+    """Joint-space inertia M(q), symmetric and positive definite.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+
+    Returns:
+        Mass matrix, shape (..., n, n).
+    """
+    return chain.kernels.mass_matrix(q, threads=threads)
+
+
+def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+    """C(q, qd) of the Christoffel symbols: dM/dt − 2 C is skew-symmetric.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+        qd: Joint velocities [rad/s or m/s], shape (..., n).
+
+    Returns:
+        Coriolis matrix, shape (..., n, n).
+    """
+    return chain.kernels.coriolis_matrix(q, qd, threads=threads)
+
+
+def coriolis_forces(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+    """Joint efforts due to velocity: C(q, qd) qd [N m or N], shape (..., n)."""
+    return chain.kernels.coriolis_forces(q, qd, threads=threads)
+
+
+def gravity_forces(chain: Chain, q: ArrayLike, *, gravity: ArrayLike = GRAVITY, threads: int = 1) -> Array:
+    """Joint efforts that hold the arm against gravity [N m or N], shape (..., n)."""
+    return chain.kernels.gravity_forces(q, gravity, threads=threads)
+
+
+def inverse_dynamics(
+    chain: Chain,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    gravity: ArrayLike = GRAVITY,
+    wrench_tip: ArrayLike | None = None,
+    payload: Payload | None = None,
+    joint_friction: bool = False,
+    threads: int = 1,
+) -> Array:
+    """Joint efforts for a motion.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+        qd: Joint velocities [rad/s or m/s], shape (..., n).
+        qdd: Joint accelerations [rad/s² or m/s²], shape (..., n).
+        gravity: In the base frame [m/s²], shape (3,).
+        wrench_tip: Wrench that the tip exerts ON ITS ENVIRONMENT, in the tip frame, moment first
+            [N m, N m, N m, N, N, N], shape (..., 6). Pressing down on a table takes a positive effort for it.
+        payload: Held by the tip.
+        joint_friction: Adds the damping and Coulomb friction of the robot description.
+
+    Returns:
+        Joint efforts [N m or N], shape (..., n).
+    """
+    kernel, extras = _variant(chain, "inverse_dynamics", wrench_tip, payload)
+    tau = kernel(q, qd, qdd, gravity, *extras, threads=threads)
+    return tau + friction_forces(chain, qd) if joint_friction else tau
+
+
+def forward_dynamics(
+    chain: Chain,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    *,
+    gravity: ArrayLike = GRAVITY,
+    wrench_tip: ArrayLike | None = None,
+    payload: Payload | None = None,
+    joint_friction: bool = False,
+    threads: int = 1,
+) -> Array:
+    """Joint accelerations from efforts: the inverse of `inverse_dynamics`, with the same options.
+
+    Args:
+        tau: Joint efforts [N m or N], shape (..., n).
+
+    Returns:
+        Joint accelerations [rad/s² or m/s²], shape (..., n).
+    """
+    kernel, extras = _variant(chain, "forward_dynamics", wrench_tip, payload)
+    if joint_friction:
+        tau = np.asarray(tau) - friction_forces(chain, qd)
+    return kernel(q, qd, tau, gravity, *extras, threads=threads)
+
+
+def regressor(
+    chain: Chain,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    qd_ref: ArrayLike | None = None,
+    gravity: ArrayLike = GRAVITY,
+    threads: int = 1,
+) -> Array:
+    """Y with Y π = M qdd + C(q, qd) qd_ref + g, where π is `chain.inertial_parameters`.
+
+    Args:
+        qd_ref: Velocity that C multiplies [rad/s or m/s], shape (..., n); qd itself if not given. Adaptive control
+            uses a reference of its own here.
+
+    Returns:
+        Regressor, shape (..., n, 10 · bodies).
+    """
+    return chain.kernels.regressor(q, qd, qd if qd_ref is None else qd_ref, qdd, gravity, threads=threads)
+
+
+def friction_forces(chain: Chain, qd: ArrayLike) -> Array:
+    """Efforts that joint damping and Coulomb friction take [N m or N], shape (..., n); none at rest."""
+    qd = np.asarray(qd)
+    dtype = np.float32 if qd.dtype == np.float32 else np.float64
+    return (chain.damping * qd + chain.friction * np.sign(qd)).astype(dtype)
+
+
+def _variant(
+    chain: Chain, name: str, wrench_tip: ArrayLike | None, payload: Payload | None
+) -> tuple[Any, tuple[ArrayLike, ...]]:
+    """The kernel for these options and its extra arguments."""
+    if wrench_tip is None and payload is None:
+        return getattr(chain.kernels, name), ()
+    extras: tuple[ArrayLike, ...] = ()
+    if wrench_tip is not None:
+        name, extras = f"{name}_wrench", (wrench_tip,)
+    if payload is not None:
+        name, extras = f"{name}_payload", (*extras, payload.parameters)
+    return getattr(chain.kernels, name), extras

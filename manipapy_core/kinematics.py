@@ -1,0 +1,89 @@
+"""Poses and Jacobians of a chain, for one configuration or any batch shape.
+
+Twists are angular first. float32 arrays are computed in float32, everything else in float64. `threads` splits large
+batches over that many threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from .model.chain import Chain
+
+Array = NDArray[Any]
+
+
+def forward(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+    """Pose of the tip in the base frame.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+
+    Returns:
+        Homogeneous matrix T_base_tip [m], shape (..., 4, 4).
+    """
+    return chain.kernels.forward(q, threads=threads)
+
+
+def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+    """Poses of all links in the base frame, in the order of `chain.link_names`.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+
+    Returns:
+        Homogeneous matrices T_base_link [m], shape (..., links, 4, 4).
+    """
+    return chain.kernels.link_poses(q, threads=threads)
+
+
+def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+    """Spatial twist of the tip per joint rate, in the base frame.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+
+    Returns:
+        Jacobian, angular rows first, shape (..., 6, n).
+    """
+    return chain.kernels.space_jacobian(q, threads=threads)
+
+
+def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+    """Twist of the tip per joint rate, in the tip frame.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+
+    Returns:
+        Jacobian, angular rows first, shape (..., 6, n).
+    """
+    return chain.kernels.body_jacobian(q, threads=threads)
+
+
+def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+    """Time derivative of the space Jacobian.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+        qd: Joint velocities [rad/s or m/s], shape (..., n).
+
+    Returns:
+        d(space_jacobian)/dt, shape (..., 6, n).
+    """
+    return chain.kernels.space_jacobian_derivative(q, qd, threads=threads)
+
+
+def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+    """Time derivative of the body Jacobian.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+        qd: Joint velocities [rad/s or m/s], shape (..., n).
+
+    Returns:
+        d(body_jacobian)/dt, shape (..., 6, n).
+    """
+    return chain.kernels.body_jacobian_derivative(q, qd, threads=threads)

@@ -1,0 +1,188 @@
+"""`Chain`: the part of a robot between two links, as a fixed-base mechanism with one tip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import lie
+from ..errors import InputError
+from .elements import Array
+
+if TYPE_CHECKING:
+    from ..compiler.kernels import KernelSet
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Limits per element of q; infinite where the description gives none."""
+
+    lower: Array
+    """[rad or m], shape (n,)."""
+    upper: Array
+    """[rad or m], shape (n,)."""
+    velocity: Array
+    """[rad/s or m/s], shape (n,)."""
+    effort: Array
+    """[N m or N], shape (n,)."""
+    acceleration: Array
+    """[rad/s² or m/s²], shape (n,)."""
+    jerk: Array
+    """[rad/s³ or m/s³], shape (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChainBody:
+    """Everything that moves with one joint: its links and what is locked to them, lumped into one rigid body.
+
+    Its frame is the joint frame after the motion, so the joint axis passes through the origin.
+    """
+
+    joint: str
+    link: str
+    """The link that the joint leads to when walking away from the base."""
+    parent: int
+    """Index of the body that carries the joint; -1 for the base."""
+    T_parent_body: Array
+    """Pose in the parent's frame at q = 0, shape (4, 4)."""
+    axis: Array
+    """Unit joint axis in the body's frame, shape (3,)."""
+    revolute: bool
+    dof: int
+    """Which element of q moves the joint."""
+    ratio: float
+    """Joint motion per unit of that element: 1, or a mimic joint's multiplier."""
+    T_body_link: Array
+    """Pose of `link` in the body's frame, shape (4, 4)."""
+    mass: float
+    """[kg]"""
+    moment: Array
+    """Mass times centre of mass [kg m], shape (3,)."""
+    inertia: Array
+    """About the origin of the body's frame [kg m²], shape (3, 3)."""
+
+    @property
+    def com(self) -> Array:
+        """Centre of mass [m]; the origin for a massless body."""
+        return self.moment / self.mass if self.mass > 0.0 else np.zeros(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """A fixed-base mechanism cut out of a robot: q moves it, the tip is its end.
+
+    Made by `Robot.chain` (the joints between two links) or `Robot.tree` (every joint). The base link is taken as
+    fixed to the world; gravity is expressed in its frame.
+    """
+
+    robot_name: str
+    base: str
+    tip: str
+    joint_names: tuple[str, ...]
+    """One name per element of q, in order."""
+    bodies: tuple[ChainBody, ...]
+    """Parents before children."""
+    tip_body: int
+    T_body_tip: Array
+    """Pose of the tip in the frame of its body, shape (4, 4)."""
+    link_names: tuple[str, ...]
+    """Every link of the robot, in the order of `kinematics.link_poses`."""
+    link_placements: tuple[tuple[int, Array], ...]
+    """Per link: its body (-1 for the base) and its pose in that body's frame."""
+    limits: JointLimits
+    damping: Array
+    """Viscous, per element of q [N m s/rad or N s/m], shape (n,)."""
+    friction: Array
+    """Coulomb, per element of q [N m or N], shape (n,)."""
+    locked: tuple[tuple[str, float], ...]
+    """Joints that do not move, with the position they are locked at [rad or m]."""
+
+    @property
+    def n(self) -> int:
+        """Length of q."""
+        return len(self.joint_names)
+
+    @cached_property
+    def kernels(self) -> KernelSet:
+        """Compiled functions of this chain; each is compiled (or read from the cache) at its first use."""
+        from ..compiler.kernels import KernelSet
+
+        return KernelSet(self)
+
+    @cached_property
+    def _home_poses(self) -> tuple[Array, ...]:
+        poses: list[Array] = []
+        for body in self.bodies:
+            parent = poses[body.parent] if body.parent >= 0 else np.eye(4)
+            poses.append(parent @ body.T_parent_body)
+        return tuple(poses)
+
+    @cached_property
+    def M(self) -> Array:
+        """Pose of the tip in the base frame at q = 0, shape (4, 4)."""
+        return (self._home_poses[self.tip_body] if self.tip_body >= 0 else np.eye(4)) @ self.T_body_tip
+
+    @cached_property
+    def S(self) -> Array:
+        """Space screw axes: T(q) = exp(S_1 q_1) … exp(S_n q_n) M for a serial chain, shape (6, n)."""
+        if len(self.bodies) != self.n:
+            raise InputError(
+                f"chain {self.base!r} → {self.tip!r} has mimic joints: several joints move with one element of q, "
+                "so it has no list of screw axes; use kinematics.forward and kinematics.space_jacobian"
+            )
+        screws = np.zeros((6, self.n))
+        for body, T in zip(self.bodies, self._home_poses):
+            local = np.r_[body.axis, np.zeros(3)] if body.revolute else np.r_[np.zeros(3), body.axis]
+            screws[:, body.dof] = lie.adjoint(T) @ local
+        return screws
+
+    @cached_property
+    def B(self) -> Array:
+        """Body screw axes: T(q) = M exp(B_1 q_1) … exp(B_n q_n) for a serial chain, shape (6, n)."""
+        return lie.adjoint(lie.inverse(self.M)) @ self.S
+
+    @cached_property
+    def G(self) -> Array:
+        """Spatial inertia of each body in its CoM frame, angular first, shape (bodies, 6, 6)."""
+        inertias = np.zeros((len(self.bodies), 6, 6))
+        for G, body in zip(inertias, self.bodies):
+            R = body.T_body_link[:3, :3]
+            c = lie.hat(body.com)
+            G[:3, :3] = R.T @ (body.inertia + body.mass * c @ c) @ R
+            G[3:, 3:] = body.mass * np.eye(3)
+        return inertias
+
+    @cached_property
+    def M_com(self) -> Array:
+        """Pose of each body's CoM frame (axes of its link) in the base frame at q = 0, shape (bodies, 4, 4)."""
+        poses = [
+            T @ lie.pose(body.T_body_link[:3, :3], body.com) for body, T in zip(self.bodies, self._home_poses)
+        ]
+        return np.array(poses)
+
+    @cached_property
+    def inertial_parameters(self) -> Array:
+        """What `dynamics.regressor` multiplies, shape (10 · bodies,).
+
+        Per body, in the frame of its link: mass, first moment (3), and inertia about that frame's origin as
+        xx, xy, xz, yy, yz, zz.
+        """
+        parameters = []
+        for body in self.bodies:
+            T = lie.inverse(body.T_body_link)
+            R, p = T[:3, :3], T[:3, 3]
+            moment = R @ body.moment
+            moved = moment + body.mass * p
+            cross = lie.hat(p) @ lie.hat(moment) + lie.hat(moment) @ lie.hat(p)
+            inertia = R @ body.inertia @ R.T - cross - body.mass * lie.hat(p) @ lie.hat(p)
+            parameters += [body.mass, *moved, *inertia[np.triu_indices(3)]]
+        return np.array(parameters)
+
+    def describe(self) -> str:
+        """What a person wants to know: joints with limits, masses, the home pose, what is locked."""
+        from .describe import describe_chain
+
+        return describe_chain(self)
