@@ -66,7 +66,7 @@ def mass_matrix(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Mass matrix, shape (..., n, n).
     """
-    return chain.kernels.mass_matrix(q, threads=threads)
+    return chain.kernels.mass_matrix.run(q, threads=threads)
 
 
 def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
@@ -79,17 +79,17 @@ def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int =
     Returns:
         Coriolis matrix, shape (..., n, n).
     """
-    return chain.kernels.coriolis_matrix(q, qd, threads=threads)
+    return chain.kernels.coriolis_matrix.run(q, qd, threads=threads)
 
 
 def coriolis_forces(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
     """Joint efforts due to velocity: C(q, qd) qd [N m or N], shape (..., n)."""
-    return chain.kernels.coriolis_forces(q, qd, threads=threads)
+    return chain.kernels.coriolis_forces.run(q, qd, threads=threads)
 
 
 def gravity_forces(chain: Chain, q: ArrayLike, *, gravity: ArrayLike = GRAVITY, threads: int = 1) -> Array:
     """Joint efforts that hold the arm against gravity [N m or N], shape (..., n)."""
-    return chain.kernels.gravity_forces(q, gravity, threads=threads)
+    return chain.kernels.gravity_forces.run(q, gravity, threads=threads)
 
 
 def inverse_dynamics(
@@ -120,7 +120,7 @@ def inverse_dynamics(
         Joint efforts [N m or N], shape (..., n).
     """
     kernel, extras = _variant(chain, "inverse_dynamics", wrench_tip, payload)
-    tau = kernel(q, qd, qdd, gravity, *extras, threads=threads)
+    tau = kernel.run(q, qd, qdd, gravity, *extras, threads=threads)
     return tau + friction_forces(chain, qd) if joint_friction else tau
 
 
@@ -147,7 +147,7 @@ def forward_dynamics(
     kernel, extras = _variant(chain, "forward_dynamics", wrench_tip, payload)
     if joint_friction:
         tau = np.asarray(tau) - friction_forces(chain, qd)
-    return kernel(q, qd, tau, gravity, *extras, threads=threads)
+    return kernel.run(q, qd, tau, gravity, *extras, threads=threads)
 
 
 def regressor(
@@ -169,7 +169,7 @@ def regressor(
     Returns:
         Regressor, shape (..., n, 10 · bodies).
     """
-    return chain.kernels.regressor(q, qd, qd if qd_ref is None else qd_ref, qdd, gravity, threads=threads)
+    return chain.kernels.regressor.run(q, qd, qd if qd_ref is None else qd_ref, qdd, gravity, threads=threads)
 
 
 def friction_forces(chain: Chain, qd: ArrayLike) -> Array:

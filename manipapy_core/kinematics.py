@@ -24,7 +24,7 @@ def forward(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Homogeneous matrix T_base_tip [m], shape (..., 4, 4).
     """
-    return chain.kernels.forward(q, threads=threads)
+    return chain.kernels.forward.run(q, threads=threads)
 
 
 def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
@@ -36,7 +36,7 @@ def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Homogeneous matrices T_base_link [m], shape (..., links, 4, 4).
     """
-    return chain.kernels.link_poses(q, threads=threads)
+    return chain.kernels.link_poses.run(q, threads=threads)
 
 
 def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
@@ -48,7 +48,7 @@ def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Jacobian, angular rows first, shape (..., 6, n).
     """
-    return chain.kernels.space_jacobian(q, threads=threads)
+    return chain.kernels.space_jacobian.run(q, threads=threads)
 
 
 def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
@@ -60,7 +60,7 @@ def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Jacobian, angular rows first, shape (..., 6, n).
     """
-    return chain.kernels.body_jacobian(q, threads=threads)
+    return chain.kernels.body_jacobian.run(q, threads=threads)
 
 
 def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
@@ -73,7 +73,7 @@ def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, thre
     Returns:
         d(space_jacobian)/dt, shape (..., 6, n).
     """
-    return chain.kernels.space_jacobian_derivative(q, qd, threads=threads)
+    return chain.kernels.space_jacobian_derivative.run(q, qd, threads=threads)
 
 
 def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
@@ -86,4 +86,4 @@ def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threa
     Returns:
         d(body_jacobian)/dt, shape (..., 6, n).
     """
-    return chain.kernels.body_jacobian_derivative(q, qd, threads=threads)
+    return chain.kernels.body_jacobian_derivative.run(q, qd, threads=threads)

@@ -6,7 +6,6 @@ import functools
 import platform
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -15,7 +14,7 @@ import numpy as np
 from ..errors import CompilerError
 from . import cache
 from .llvm_emit import declarations, emit
-from .llvm_entry import DECLARATIONS, builtin, emit_entry, entry_name, python_symbols
+from .llvm_entry import DECLARATIONS, Entries, builtin, emit_entries, entry_names, python_symbols
 from .llvm_types import Lanes
 from .trace import Kernel, Signature
 
@@ -23,13 +22,24 @@ ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-
 
 
 @functools.cache
-def _target() -> llvm.TargetMachine:
+def _prepare() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name, address in python_symbols().items():
         llvm.add_symbol(name, address)
+
+
+def _target() -> llvm.TargetMachine:
+    """A new one each time: an engine owns the one it is given.
+
+    The small code model reads constants relative to the instruction pointer; the large one, default for JIT code,
+    needs an instruction and a register for each. Position-independent code reaches Python through a table.
+    """
+    _prepare()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_features(), opt=3, jit=True)
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=3, reloc="pic", codemodel="small", jit=True
+    )
 
 
 @functools.cache
@@ -60,8 +70,8 @@ def lane_count(dtype: np.dtype) -> int:
     return width // dtype.itemsize
 
 
-def load(signature: Signature, dtype: np.dtype, key: str, make: Callable[[], Kernel]) -> Any:
-    """The builtin of a kernel, from the cache or freshly compiled.
+def load(signature: Signature, dtype: np.dtype, key: str, make: Callable[[], Kernel]) -> Entries:
+    """The builtins of a kernel, from the cache or freshly compiled.
 
     Args:
         key: Identifies the kernel's numbers and how it is made; CPU and versions are added here.
@@ -76,18 +86,22 @@ def load(signature: Signature, dtype: np.dtype, key: str, make: Callable[[], Ker
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return builtin(engine.get_function_address(entry_name(signature)), signature, dtype, engine)
+    return Entries(
+        *(builtin(engine.get_function_address(name), signature, dtype, engine) for name in entry_names(signature))
+    )
 
 
 def compile_object(kernel: Kernel, dtype: np.dtype) -> bytes:
-    """Machine code of a kernel as an object file: lanes, single, and the Python entry."""
+    """Machine code of a kernel as an object file: lanes, single, and the Python entries.
+
+    The program is straight-line and merged already, so LLVM's optimisation passes find nothing to do (measured);
+    code generation alone takes half the time.
+    """
     wide, single = Lanes(lane_count(dtype), dtype), Lanes(1, dtype)
-    parts = [DECLARATIONS, *{declarations(lanes) for lanes in (wide, single)}]
-    parts += [*{emit(kernel, lanes) for lanes in (wide, single)}, emit_entry(kernel, wide), ATTRIBUTES]
-    target = _target()
+    parts = [DECLARATIONS, declarations(wide), declarations(single), emit(kernel, wide), emit(kernel, single)]
     try:
-        module = llvm.parse_assembly("".join(parts))
+        module = llvm.parse_assembly("".join([*parts, emit_entries(kernel, wide), ATTRIBUTES]))
         module.verify()
-        return target.emit_object(module)
+        return _target().emit_object(module)
     except RuntimeError as error:
         raise CompilerError(f"LLVM refused kernel {kernel.name!r}: {error}") from error

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,10 @@ from ..errors import InputError, NotFiniteError, ShapeError
 from .llvm_types import ANGLE_BOUND, NUMBER_BOUND
 from .trace import Input, Signature
 
+if TYPE_CHECKING:
+    from .llvm_entry import Entries
+
+empty = np.empty
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 CHUNK = 256
 """Threads get multiples of this many configurations."""
@@ -26,32 +30,28 @@ class CompiledFunction:
     float32 arrays are computed in float32, everything else in float64.
     """
 
-    def __init__(self, signature: Signature, load: Callable[[np.dtype], Any]):
+    def __init__(self, signature: Signature, load: Callable[[np.dtype], Entries]):
         self.signature = signature
-        self._entry = functools.cache(load)
-        self._single = self._uncompiled
+        self._entries = functools.cache(load)
+        self._single = self._first_call
         self._out_shape = signature.output_shape
 
-    def entry(self, dtype: np.dtype) -> Any:
-        """The bare builtin for a type: kernel(inputs…, out) -> False if an input was not finite."""
-        return self._entry(dtype)
+    def entries(self, dtype: np.dtype) -> Entries:
+        """The bare builtins for a type."""
+        return self._entries(dtype)
 
-    def __call__(self, *arguments: ArrayLike, threads: int = 1) -> NDArray[Any]:
-        # The way of a control loop: one configuration, plain float64 arrays. Lengths are checked by the builtin.
-        for argument in arguments:
-            if argument.__class__ is not np.ndarray or argument.dtype is not FLOAT64 or argument.ndim != 1:
-                break
-        else:
-            out = np.empty(self._out_shape)
-            try:
-                if self._single(*arguments, out):
-                    return out
-            except ValueError:  # wrong length or not contiguous: the careful way below says which
-                pass
+    def run(self, *arguments: ArrayLike, threads: int = 1) -> NDArray[Any]:
+        # First the way of a control loop: one configuration in plain float64 arrays, which the builtin checks.
+        out = empty(self._out_shape)
+        try:
+            if self._single(*arguments, out):
+                return out
+        except (TypeError, ValueError, BufferError):
+            pass  # a batch, a list, another type or a mistake: the careful way tells them apart
         return self._careful(arguments, threads)
 
-    def _uncompiled(self, *arguments: Any) -> bool:
-        self._single = self._entry(FLOAT64)
+    def _first_call(self, *arguments: Any) -> bool:
+        self._single = self._entries(FLOAT64).single
         return self._single(*arguments)
 
     def _careful(self, arguments: tuple[ArrayLike, ...], threads: int) -> NDArray[Any]:
@@ -67,11 +67,13 @@ class CompiledFunction:
             for argument, array in zip(inputs, arrays)
         ]
         out = np.empty(batch + self._out_shape, dtype=dtype)
-        if not self._run(self._entry(dtype), rows, out, math.prod(batch), threads):
+        if not self._compute(self._entries(dtype).batch, rows, out, math.prod(batch), threads):
             raise _first_bad(inputs, arrays, dtype)
         return out
 
-    def _run(self, entry: Any, rows: list[NDArray[Any]], out: NDArray[Any], count: int, threads: int) -> bool:
+    def _compute(
+        self, entry: Any, rows: list[NDArray[Any]], out: NDArray[Any], count: int, threads: int
+    ) -> bool:
         if threads < 2 or count < 2 * CHUNK:
             return entry(*rows, out)
         share = -(-count // (threads * CHUNK)) * CHUNK

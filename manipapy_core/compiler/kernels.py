@@ -17,6 +17,7 @@ from .trace import Input, Kernel, Signature, trace
 
 if TYPE_CHECKING:
     from ..model.chain import Chain
+    from .llvm_entry import Entries
 
 GRAVITY = Input("gravity", (3,), shared=True)
 WRENCH = Input("wrench_tip", (6,))
@@ -112,7 +113,7 @@ class KernelSet:
 def compiled(signature: Signature, key: str, make: Callable[[], Kernel]) -> CompiledFunction:
     """A function that compiles its kernel, or reads it from the cache, at the first call for each type."""
 
-    def load(dtype: np.dtype) -> Any:
+    def load(dtype: np.dtype) -> Entries:
         from . import engine  # llvmlite takes time to import
 
         return engine.load(signature, dtype, key, make)
@@ -131,7 +132,7 @@ def bind(chain: Chain, name: str, dtype: Any = FLOAT64) -> Any:
     dtype = np.dtype(dtype)
     if dtype not in (np.float64, np.float32):
         raise InputError(f"kernels come in float64 and float32, not {dtype.name}")
-    return getattr(chain.kernels, name).entry(dtype)
+    return getattr(chain.kernels, name).entries(dtype).batch
 
 
 @functools.cache

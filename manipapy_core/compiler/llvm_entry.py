@@ -1,15 +1,17 @@
-"""A CPython builtin for each kernel, written as LLVM IR: arrays in, True or False out.
+"""CPython builtins for each kernel, written as LLVM IR: arrays in, True or False out.
 
 ctypes costs about a microsecond a call, more than the kernel itself and more than Pinocchio's whole Python call, so
-the kernels get a METH_FASTCALL entry of their own. It takes objects with the buffer protocol, checks type, length
-and overlap, lets go of the GIL for large batches, and runs lanes first, then the remaining configurations one by one.
+the kernels get METH_FASTCALL entries of their own. They take objects with the buffer protocol and check type, length
+and overlap. The batch entry lets go of the GIL for large batches and runs lanes first, then the remaining
+configurations one by one; the single entry takes one configuration of exactly the right dimensions.
 Only functions of the stable ABI are called, by symbol: no address of this process ends up in a cached object.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +24,7 @@ FREE_GIL_FROM = 64
 
 METH_FASTCALL = 0x80
 _C_CONTIGUOUS, _FORMAT, _WRITABLE = 0x38, 0x04, 0x01
-_BUF, _LEN, _FORMAT_OFFSET, _BUFFER_SIZE = 0, 16, 40, 80  # Py_buffer, unchanged since Python 3.0
+_LEN, _NDIM, _FORMAT_TEXT, _BUFFER_SIZE = 16, 36, 40, 80  # Py_buffer, unchanged since Python 3.0
 
 FUNCTIONS = (
     "PyObject_GetBuffer",
@@ -55,29 +57,40 @@ def python_symbols() -> dict[str, int]:
     return functions | objects
 
 
-def entry_name(signature: Signature) -> str:
-    return f"python_{signature.name}"
+class Entries(NamedTuple):
+    """The two builtins of a kernel, each called as entry(inputs…, out): False if an input was not finite."""
+
+    batch: Any
+    single: Any
 
 
-def emit_entry(kernel: Kernel, wide: Lanes) -> str:
-    """IR of `PyObject *python_name(self, arguments, count)`."""
-    single = Lanes(1, wide.dtype)
-    item = wide.dtype.itemsize
-    arguments = [(i.name, i.width * item, i.shared, False) for i in kernel.inputs]
-    arguments.append(("out", len(kernel.outputs) * item, False, True))
-    batched = next(index for index, argument in enumerate(arguments) if not argument[2])
-    code = ord("d" if wide.dtype == np.float64 else "f")
+def entry_names(signature: Signature) -> Entries:
+    return Entries(f"batch_{signature.name}", f"single_{signature.name}")
+
+
+def emit_entries(kernel: Kernel, wide: Lanes) -> str:
+    """IR of `PyObject *entry(self, arguments, count)` for batches and for one configuration."""
     text = _usage(kernel.signature, wide.dtype)
-    pointers = ", ".join(f"ptr %p{index}" for index in range(len(arguments)))
+    escaped = "".join(character if character.isalnum() else f"\\{ord(character):02X}" for character in text)
+    constant = f'@usage = private constant [{len(text) + 1} x i8] c"{escaped}\\00"\n'
+    names = entry_names(kernel.signature)
+    return constant + _emit_entry(kernel, wide, names.batch, False) + _emit_entry(kernel, wide, names.single, True)
 
-    lines = [f"define ptr @{entry_name(kernel.signature)}(ptr %self, ptr %arguments, i64 %count) #0 {{", "entry:"]
+
+def _emit_entry(kernel: Kernel, wide: Lanes, name: str, one: bool) -> str:
+    item = wide.dtype.itemsize
+    arguments = [_Argument(i.width * item, len(i.shape), i.shared, False) for i in kernel.inputs]
+    arguments.append(_Argument(len(kernel.outputs) * item, len(kernel.signature.output_shape), False, True))
+    code = ord("d" if wide.dtype == np.float64 else "f")
+
+    lines = [f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) #0 {{", "entry:"]
     lines += [f"  %b{index} = alloca [{_BUFFER_SIZE} x i8], align 8" for index in range(len(arguments))]
     lines += [
         f"  %counted = icmp eq i64 %count, {len(arguments)}",
         "  br i1 %counted, label %get0, label %complain",
     ]
-    for index, (_, _, _, written) in enumerate(arguments):
-        flags = _C_CONTIGUOUS | _FORMAT | (_WRITABLE if written else 0)
+    for index, argument in enumerate(arguments):
+        flags = _C_CONTIGUOUS | _FORMAT | (_WRITABLE if argument.written else 0)
         after = f"get{index + 1}" if index + 1 < len(arguments) else "sizes"
         lines += [
             f"get{index}:",
@@ -94,12 +107,13 @@ def emit_entry(kernel: Kernel, wide: Lanes) -> str:
             f"  %p{index} = load ptr, ptr %b{index}",
             f"  %la{index} = getelementptr i8, ptr %b{index}, i64 {_LEN}",
             f"  %n{index} = load i64, ptr %la{index}",
-            f"  %fa{index} = getelementptr i8, ptr %b{index}, i64 {_FORMAT_OFFSET}",
+            f"  %fa{index} = getelementptr i8, ptr %b{index}, i64 {_FORMAT_TEXT}",
             f"  %fp{index} = load ptr, ptr %fa{index}",
             f"  %f{index} = load i8, ptr %fp{index}",
             f"  %e{index} = getelementptr i8, ptr %p{index}, i64 %n{index}",
         ]
-    lines.append(f"  %N = sdiv i64 %n{batched}, {arguments[batched][1]}")
+    batched = next(index for index, argument in enumerate(arguments) if not argument.shared)
+    lines.append(f"  %N = sdiv i64 %n{batched}, {arguments[batched].size}")
     fine, out = "%fine.start", len(arguments) - 1
 
     def require(name: str, condition: str) -> None:
@@ -108,11 +122,15 @@ def emit_entry(kernel: Kernel, wide: Lanes) -> str:
         lines.append(f"  %{name}.all = and i1 {fine}, %{name}")
         fine = f"%{name}.all"
 
-    for index, (_, size, shared, _) in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         require(f"type{index}", f"icmp eq i8 %f{index}, {code}")
-        wanted = str(size)
-        if not shared:
-            lines.append(f"  %w{index} = mul i64 %N, {size}")
+        wanted = str(argument.size)
+        if one:
+            lines.append(f"  %da{index} = getelementptr i8, ptr %b{index}, i64 {_NDIM}")
+            lines.append(f"  %d{index} = load i32, ptr %da{index}")
+            require(f"depth{index}", f"icmp eq i32 %d{index}, {argument.depth}")
+        elif not argument.shared:
+            lines.append(f"  %w{index} = mul i64 %N, {argument.size}")
             wanted = f"%w{index}"
         require(f"length{index}", f"icmp eq i64 %n{index}, {wanted}")
         if index != out:
@@ -124,21 +142,7 @@ def emit_entry(kernel: Kernel, wide: Lanes) -> str:
     lines += [
         f"  br i1 {fine}, label %run, label %wrong",
         "run:",
-        f"  %large = icmp sge i64 %N, {FREE_GIL_FROM}",
-        "  br i1 %large, label %release, label %compute",
-        "release:",
-        "  %thread.new = call ptr @PyEval_SaveThread()",
-        "  br label %compute",
-        "compute:",
-        "  %thread = phi ptr [null, %run], [%thread.new, %release]",
-        f"  %body = and i64 %N, -{wide.count}",
-        f"  %ok.wide = call i1 @{function_name(kernel, wide)}({pointers}, i64 0, i64 %body)",
-        f"  %ok.rest = call i1 @{function_name(kernel, single)}({pointers}, i64 %body, i64 %N)",
-        "  %ok = and i1 %ok.wide, %ok.rest",
-        "  br i1 %large, label %take, label %finish",
-        "take:",
-        "  call void @PyEval_RestoreThread(ptr %thread)",
-        "  br label %finish",
+        *(_run_one if one else _run_batch)(kernel, wide, ", ".join(f"ptr %p{k}" for k in range(len(arguments)))),
         "finish:",
         *[f"  call void @PyBuffer_Release(ptr %b{index})" for index in range(len(arguments))],
         "  %result = select i1 %ok, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct",
@@ -149,7 +153,7 @@ def emit_entry(kernel: Kernel, wide: Lanes) -> str:
         "  br label %complain",
         "complain:",
         "  %error = load ptr, ptr @PyExc_ValueError",
-        f"  call void @PyErr_SetString(ptr %error, ptr @usage_{kernel.name})",
+        "  call void @PyErr_SetString(ptr %error, ptr @usage)",
         "  br label %fail",
     ]
     for index in reversed(range(len(arguments) - 1)):
@@ -159,9 +163,44 @@ def emit_entry(kernel: Kernel, wide: Lanes) -> str:
             f"  br label %{f'undo{index - 1}' if index else 'fail'}",
         ]
     lines += ["fail:", "  ret ptr null", "}", ""]
-    escaped = "".join(character if character.isalnum() else f"\\{ord(character):02X}" for character in text)
-    lines.append(f'@usage_{kernel.name} = private constant [{len(text) + 1} x i8] c"{escaped}\\00"\n')
     return "\n".join(lines)
+
+
+def _run_one(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
+    single = function_name(kernel, Lanes(1, wide.dtype))
+    return [f"  %ok = call i1 @{single}({pointers}, i64 0, i64 1)", "  br label %finish"]
+
+
+def _run_batch(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
+    return [
+        f"  %large = icmp sge i64 %N, {FREE_GIL_FROM}",
+        "  br i1 %large, label %release, label %compute",
+        "release:",
+        "  %thread.new = call ptr @PyEval_SaveThread()",
+        "  br label %compute",
+        "compute:",
+        "  %thread = phi ptr [null, %run], [%thread.new, %release]",
+        f"  %body = and i64 %N, -{wide.count}",
+        f"  %ok.wide = call i1 @{function_name(kernel, wide)}({pointers}, i64 0, i64 %body)",
+        f"  %ok.rest = call i1 @{function_name(kernel, Lanes(1, wide.dtype))}({pointers}, i64 %body, i64 %N)",
+        "  %ok = and i1 %ok.wide, %ok.rest",
+        "  br i1 %large, label %take, label %finish",
+        "take:",
+        "  call void @PyEval_RestoreThread(ptr %thread)",
+        "  br label %finish",
+    ]
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """How the entries check one argument."""
+
+    size: int
+    """Bytes per configuration."""
+    depth: int
+    """Dimensions of one configuration."""
+    shared: bool
+    written: bool
 
 
 def _usage(signature: Signature, dtype: np.dtype) -> str:

@@ -1,19 +1,23 @@
 """The numbers of a chain in the form the algorithms want: every joint axis is z of its body's frame.
 
-With z as the axis a joint's motion touches two components only, and an axis-aligned robot turns most constants into
-exact zeros and ones, which the tracer then removes.
+With z as the axis a joint's motion touches two components only. The frames are chosen, and the inertias regrouped,
+so that as many constants as possible are exactly zero or one; the tracer removes those.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .. import lie
 from ..model.chain import Chain
+from ..model.elements import Array
+from .frames import choose_frames
+from .regroup import regrouped_inertias
 from .scalar import sincos
 from .spatial import (
     Matrix,
@@ -51,7 +55,9 @@ class Body:
     """Index of the body that carries the joint, -1 for the base."""
     rotation: Matrix
     translation: Vector
-    """Pose of the joint frame in the parent's frame at q = 0."""
+    """Pose of the joint frame in the parent's frame, before it turns or slides."""
+    turn: float
+    """About z, at q = 0 [rad]."""
     revolute: bool
     dof: int
     """Which element of q moves it."""
@@ -86,27 +92,29 @@ class Mechanism:
 
 
 def from_chain(chain: Chain) -> Mechanism:
-    """Turns every frame of the chain so that its joint axis is z."""
-    turns = [_turn_z_onto(body.axis) for body in chain.bodies]
+    """The chain in well-chosen frames, with inertias regrouped towards the base."""
+    frames = choose_frames(chain)
 
-    def placement(body: int, T_body_frame: NDArray[np.float64]) -> Placement:
-        turn = turns[body] if body >= 0 else np.eye(3)
-        return Placement(body, _numbers(turn.T @ T_body_frame[:3, :3]), _numbers(turn.T @ T_body_frame[:3, 3]))
+    def placement(body: int, T_body_frame: Array) -> Placement:
+        T = lie.inverse(frames[body]) @ T_body_frame if body >= 0 else T_body_frame
+        return Placement(body, _numbers(T[:3, :3]), _numbers(T[:3, 3]))
 
     bodies = []
-    for body, turn in zip(chain.bodies, turns):
-        joint = placement(body.parent, body.T_parent_body)
+    for body, frame, inertia in zip(chain.bodies, frames, regrouped_inertias(chain, frames)):
+        joint = placement(body.parent, body.T_parent_body @ frame)
+        rotation, turn = _split_turn(joint.rotation)
         bodies.append(
             Body(
                 parent=body.parent,
-                rotation=_numbers(np.reshape(joint.rotation, (3, 3)) @ turn),
+                rotation=rotation,
                 translation=joint.translation,
+                turn=turn,
                 revolute=body.revolute,
                 dof=body.dof,
                 ratio=float(body.ratio),
-                mass=float(body.mass),
-                moment=_numbers(turn.T @ body.moment),
-                inertia=_symmetric(turn.T @ body.inertia @ turn),
+                mass=_snap(inertia.mass),
+                moment=_numbers(inertia.moment),
+                inertia=_numbers(inertia.inertia[np.triu_indices(3)]),
                 link=placement(len(bodies), body.T_body_link),
             )
         )
@@ -123,28 +131,25 @@ class JointMotion:
 
     def __init__(self, body: Body, q: Any):
         self.body = body
-        angle_or_distance = q[body.dof] * body.ratio
+        position = q[body.dof] * body.ratio
         if body.revolute:
-            self.sine, self.cosine = sincos(angle_or_distance)
+            self.sine, self.cosine = _turned(body.turn, position)
             self.translation: Vector = body.translation
         else:
-            self.translation = add(body.translation, scale(angle_or_distance, body.rotation[2::3]))
+            self.sine, self.cosine = _turned(body.turn, None)
+            self.translation = add(body.translation, scale(position, body.rotation[2::3]))
 
     def to_parent(self, v: Vector) -> list[Any]:
         """Turns a vector from the body's axes to the parent's."""
-        return matvec(self.body.rotation, rotate_z(v, self.sine, self.cosine) if self.body.revolute else v)
+        return matvec(self.body.rotation, rotate_z(v, self.sine, self.cosine))
 
     def to_child(self, v: Vector) -> list[Any]:
         """Turns a vector from the parent's axes to the body's."""
-        turned = matvec_transposed(self.body.rotation, v)
-        return rotate_z_back(turned, self.sine, self.cosine) if self.body.revolute else turned
+        return rotate_z_back(matvec_transposed(self.body.rotation, v), self.sine, self.cosine)
 
     @property
     def rotation(self) -> list[Any]:
-        R = self.body.rotation
-        if not self.body.revolute:
-            return list(R)
-        s, c = self.sine, self.cosine
+        R, s, c = self.body.rotation, self.sine, self.cosine
         return [
             entry
             for row in (R[0:3], R[3:6], R[6:9])
@@ -153,21 +158,20 @@ class JointMotion:
 
     def symmetric_to_parent(self, S: Symmetric) -> list[Any]:
         """R S R^T, with the turn about z done first in its cheap form."""
-        if self.body.revolute:
-            s, c = self.sine, self.cosine
-            xx, xy, xz, yy, yz, zz = S
-            cc, ss, cs = c * c, s * s, c * s
-            half = cs * xy
-            twice = half + half
-            S = [
-                cc * xx + ss * yy - twice,
-                cs * (xx - yy) + (cc - ss) * xy,
-                c * xz - s * yz,
-                ss * xx + cc * yy + twice,
-                s * xz + c * yz,
-                zz,
-            ]
-        return congruence(self.body.rotation, S)
+        s, c = self.sine, self.cosine
+        xx, xy, xz, yy, yz, zz = S
+        cc, ss, cs = c * c, s * s, c * s
+        half = cs * xy
+        twice = half + half
+        turned = [
+            cc * xx + ss * yy - twice,
+            cs * (xx - yy) + (cc - ss) * xy,
+            c * xz - s * yz,
+            ss * xx + cc * yy + twice,
+            s * xz + c * yz,
+            zz,
+        ]
+        return congruence(self.body.rotation, turned)
 
     def matrix_to_parent(self, A: Matrix) -> list[Any]:
         """R A R^T."""
@@ -184,26 +188,27 @@ def along_axis(body: Body, angular: Vector, linear: Vector) -> Any:
     return (angular[2] if body.revolute else linear[2]) * body.ratio
 
 
-def _turn_z_onto(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A rotation that carries z to the axis; a signed permutation where the axis is along a coordinate."""
-    for k in range(3):
-        if abs(abs(axis[k]) - 1.0) < SNAP:
-            turn = np.roll(np.eye(3), k + 1, axis=0)  # cyclic: z -> x, y or z
-            return turn if axis[k] > 0 else turn @ np.diag([1.0, -1.0, -1.0])
-    if axis[2] < 0.0:  # 1 + axis[2] would cancel
-        return _turn_z_onto(-axis) @ np.diag([1.0, -1.0, -1.0])
-    v = np.array([-axis[1], axis[0], 0.0])  # z × axis
-    K = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return np.eye(3) + K + K @ K / (1.0 + axis[2])
+def _turned(turn: float, position: Any) -> tuple[Any, Any]:
+    """Sine and cosine of turn + position; quarter turns only exchange and negate them."""
+    quarters = round(turn / (0.5 * math.pi))
+    if abs(turn - quarters * 0.5 * math.pi) > SNAP:
+        return sincos(turn if position is None else position + turn)
+    sine, cosine = (0.0, 1.0) if position is None else sincos(position)
+    return ((sine, cosine), (cosine, -sine), (-sine, -cosine), (-cosine, sine))[quarters % 4]
 
 
-def _numbers(values: NDArray[np.float64]) -> tuple[float, ...]:
+def _split_turn(rotation: Matrix) -> tuple[Matrix, float]:
+    """R = R' Rz(turn) with R' about x alone, where R allows it; a turn of 0 otherwise."""
+    if rotation[2] != 0.0:
+        return rotation, 0.0
+    turn = math.atan2(-rotation[1], rotation[0])
+    back = np.array([[math.cos(turn), math.sin(turn), 0], [-math.sin(turn), math.cos(turn), 0], [0, 0, 1]])
+    return _numbers(np.reshape(rotation, (3, 3)) @ back), turn
+
+
+def _numbers(values: Array) -> tuple[float, ...]:
     """Plain floats with near-exact values snapped."""
     return tuple(_snap(float(value)) for value in np.ravel(values))
-
-
-def _symmetric(A: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(float(A[r, c]) for r, c in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
 
 
 def _snap(value: float) -> float:

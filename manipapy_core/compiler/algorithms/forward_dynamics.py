@@ -32,12 +32,16 @@ from .dynamics import (
     wrench_in_body,
 )
 
+FACTORISE_UP_TO = 9
+"""Joints up to which factoring the mass matrix takes fewer operations than the articulated-body recursion."""
+
 
 def forward_dynamics(
     mechanism: Mechanism, q: Any, qd: Any, tau: Any, gravity: Vector, wrench_tip: Any = None, payload: Any = None
 ) -> list[Any]:
     """Accelerations M⁻¹ (tau − C qd − g − J_body^T wrench_tip)."""
-    solve = _by_factorisation if mechanism.coupled else _by_articulated_bodies
+    small = mechanism.n <= FACTORISE_UP_TO
+    solve = _by_factorisation if mechanism.coupled or small else _by_articulated_bodies
     return solve(mechanism, q, qd, tau, gravity, wrench_tip, payload)
 
 
