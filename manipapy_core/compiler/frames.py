@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import lie
 from ..model.chain import Chain
 from ..model.elements import Array
 
@@ -35,7 +36,7 @@ def choose_frames(chain: Chain) -> list[Array]:
     arrivals: dict[int, Array] = {}
     for index, body in enumerate(chain.bodies):
         parent = frames[body.parent] if body.parent >= 0 else np.eye(4)
-        before = np.linalg.solve(body.T_parent_body, parent)  # the parent's chosen frame, seen from this body
+        before = lie.inverse(body.T_parent_body) @ parent  # the parent's chosen frame, seen from this body
         start = arrivals.get(index, before[:3, 3])
         axis = _Line(np.zeros(3), body.axis, free=not body.revolute)
         if not axis.free:

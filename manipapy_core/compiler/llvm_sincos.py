@@ -83,8 +83,8 @@ def sincos_lines(lanes: Lanes, angle: str, prefix: str) -> tuple[list[str], str,
     turns = let("k", f"fsub {V} {shifted}, {lanes.number(c.rounding)}")
     quadrant = let("i", f"bitcast {V} {shifted} to {I}")
     r = angle
-    for part, value in enumerate(c.half_pi):
-        r = fma(f"r{part}", turns, lanes.number(-value), r)
+    for part, half_pi in enumerate(c.half_pi):
+        r = fma(f"r{part}", turns, lanes.number(-half_pi), r)
     z = let("z", f"fmul {V} {r}, {r}")
     cubed = let("rz", f"fmul {V} {r}, {z}")
     sine = fma("sn", polynomial("s", c.sine, z), cubed, r)

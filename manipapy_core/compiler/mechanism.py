@@ -99,7 +99,7 @@ def from_chain(chain: Chain) -> Mechanism:
         T = lie.inverse(frames[body]) @ T_body_frame if body >= 0 else T_body_frame
         return Placement(body, _numbers(T[:3, :3]), _numbers(T[:3, 3]))
 
-    bodies = []
+    bodies: list[Body] = []
     for body, frame, inertia in zip(chain.bodies, frames, regrouped_inertias(chain, frames)):
         joint = placement(body.parent, body.T_parent_body @ frame)
         rotation, turn = _split_turn(joint.rotation)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Union
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,19 @@ class Symbol:
         return self._node("sqrt", self.index)
 
 
-Scalar = Union[float, Symbol]
+Scalar = float | Symbol
+Node = tuple[Any, ...]
+"""An operation and the indices of its operands; an input's name and element; a constant's value."""
 
 
 class Program:
     """Straight-line code: node i may only use nodes before it."""
 
     def __init__(self) -> None:
-        self.nodes: list[tuple] = []
-        self._known: dict[tuple, int] = {}
+        self.nodes: list[Node] = []
+        self._known: dict[Node, int] = {}
 
-    def node(self, op: str, *operands) -> int:
+    def node(self, op: str, *operands: Any) -> int:
         """The index of this node, an old one if the same value was computed before."""
         if op in ("add", "mul") and operands[0] > operands[1]:
             operands = operands[::-1]
@@ -167,7 +169,7 @@ class Kernel:
     """A finished program with its arguments and results, ready for an emitter."""
 
     signature: Signature
-    nodes: tuple[tuple, ...]
+    nodes: tuple[Node, ...]
     order: tuple[int, ...]
     """Indices of the nodes that the outputs need, in a valid order."""
     outputs: tuple[int, ...]
@@ -188,7 +190,7 @@ class Kernel:
         return sum(self.nodes[i][0] not in ("input", "const") and i not in self.uniform for i in self.order)
 
 
-def operands_of(node: tuple) -> tuple[int, ...]:
+def operands_of(node: Node) -> tuple[int, ...]:
     return () if node[0] in ("input", "const") else node[1:]
 
 
@@ -211,10 +213,9 @@ def trace(signature: Signature, algorithm: Callable[..., Iterable[Scalar]]) -> K
     uniform: set[int] = set()
     order = sorted(needed)
     for index in order:
-        node = program.nodes[index]
-        if node[0] == "const" or (node[0] == "input" and node[1] in shared):
-            uniform.add(index)
-        elif node[0] != "input" and all(operand in uniform for operand in node[1:]):
+        op, *operands = program.nodes[index]
+        known = operands[0] in shared if op == "input" else op == "const" or uniform.issuperset(operands)
+        if known:
             uniform.add(index)
     return Kernel(
         signature=signature,

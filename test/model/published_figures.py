@@ -68,8 +68,10 @@ def translation(x: float, y: float, z: float) -> Array:
     return pose
 
 
-UR_JOINTS = tuple(f"{part}_joint" for part in "shoulder_pan shoulder_lift elbow wrist_1 wrist_2 wrist_3".split())
-UR_LINKS = tuple(f"{part}_link" for part in "shoulder upper_arm forearm wrist_1 wrist_2 wrist_3".split())
+UR_JOINTS = (
+    "shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint",
+)  # fmt: skip
+UR_LINKS = ("shoulder_link", "upper_arm_link", "forearm_link", "wrist_1_link", "wrist_2_link", "wrist_3_link")
 
 
 def _universal_robot(name: str, lengths: tuple[float, ...], mass: float, velocity: tuple[float, ...],
@@ -77,7 +79,8 @@ def _universal_robot(name: str, lengths: tuple[float, ...], mass: float, velocit
     d1, a2, a3, d4, d5, d6 = lengths
     return PublishedArm(
         name, UR_JOINTS, "base", "tool0",
-        dh=((0, QUARTER, d1, 0), (a2, 0, 0, 0), (a3, 0, 0, 0), (0, QUARTER, d4, 0), (0, -QUARTER, d5, 0), (0, 0, d6, 0)),
+        dh=((0, QUARTER, d1, 0), (a2, 0, 0, 0), (a3, 0, 0, 0), (0, QUARTER, d4, 0), (0, -QUARTER, d5, 0),
+            (0, 0, d6, 0)),
         convention="standard",
         mass=mass, lower=(-2 * pi,) * 6, upper=(2 * pi,) * 6, velocity=velocity, effort=effort,
         acceleration=(radians(80),) * 6, home=(0, -QUARTER, QUARTER, -QUARTER, -QUARTER, 0),

@@ -114,7 +114,8 @@ def coriolis_matrix(mechanism: Mechanism, q: Any, qd: Any) -> list[Any]:
     n, bodies = mechanism.n, mechanism.bodies
     motions = joint_motions(mechanism, q)
     C: list[list[Any]] = [[0.0] * n for _ in range(n)]
-    twists, factors, momenta = [], [], []
+    twists: list[tuple[Vector, Vector]] = []
+    factors, momenta = [], []
     composite = loaded_inertias(mechanism, None)
     for body, motion, inertia in zip(bodies, motions, composite):
         w, v = twists[body.parent] if body.parent >= 0 else (ZERO, ZERO)
@@ -139,8 +140,8 @@ def coriolis_matrix(mechanism: Mechanism, q: Any, qd: Any) -> list[Any]:
             f3 = list(factor[6:9])
         else:
             f3 = cross(momenta[index], [0.0, 0.0, 1.0])
-        f1 = tuple(scale(body.ratio, part) for part in f1)
-        f2 = tuple(scale(body.ratio, part) for part in f2)
+        f1 = (scale(body.ratio, f1[0]), scale(body.ratio, f1[1]))
+        f2 = (scale(body.ratio, f2[0]), scale(body.ratio, f2[1]))
         f3 = scale(body.ratio, f3)  # B has no linear columns, so B^T S has no force part
         j = index
         while j >= 0:

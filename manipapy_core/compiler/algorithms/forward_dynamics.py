@@ -127,11 +127,11 @@ def _by_articulated_bodies(
 
     solved: list[Any] = [None] * len(bodies)
     for index in reversed(range(len(bodies))):
-        body, motion, inertia = bodies[index], motions[index], articulated[index]
-        solved[index] = joint = _solve_joint(body.revolute, inertia, tau[body.dof] * (1.0 / body.ratio))
+        body, held = bodies[index], articulated[index]
+        solved[index] = joint = _solve_joint(body.revolute, held, tau[body.dof] * (1.0 / body.ratio))
         if body.parent >= 0:
-            _free_joint(body.revolute, inertia, joint, biases[index])
-            articulated[body.parent].add(_to_parent(motion, inertia))
+            _free_joint(body.revolute, held, joint, biases[index])
+            articulated[body.parent].add(_to_parent(motions[index], held))
 
     accelerations: list[tuple[list[Any], list[Any]]] = []
     qdd: list[Any] = [0.0] * mechanism.n

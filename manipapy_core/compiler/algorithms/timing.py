@@ -52,11 +52,12 @@ def screw_trajectory(order: int, u: Any, start: Any, screw: Any, distance: Any, 
     """
     s, ds, dds = SCALINGS[order](u[0])
     angle = s * distance[0]
-    sine, cosine = sincos(angle)
+    half_sine, half_cosine = sincos(0.5 * angle)
     w, v = screw[0:3], screw[3:6]
     W = skew(w)
     WW = matmul(W, W)
-    versine = 1.0 - cosine
+    # 1 − cos by half angles keeps its digits when a long way is turned by a tiny angle
+    sine, versine = 2.0 * half_sine * half_cosine, 2.0 * half_sine * half_sine
     turn = [a + b for a, b in zip(scale(sine, W), scale(versine, WW))]
     for diagonal in (0, 4, 8):
         turn[diagonal] = turn[diagonal] + 1.0

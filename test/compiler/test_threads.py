@@ -1,0 +1,79 @@
+"""Kernels in threads: same answers, no GIL while they compute, code that outlives its chain."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from manipapy_core import Robot, dynamics, kinematics
+from manipapy_core.compiler import bind
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return Robot.from_urdf("ur5").chain("base_link", "tool0")
+
+
+def test_threads_of_one_call_give_the_bits_of_one_thread(chain):
+    q, qd, qdd = np.random.default_rng(5).uniform(-3, 3, (3, 5000, 6))
+    alone = dynamics.inverse_dynamics(chain, q, qd, qdd)
+    for threads in (2, 3, 7):
+        np.testing.assert_array_equal(dynamics.inverse_dynamics(chain, q, qd, qdd, threads=threads), alone)
+
+
+def test_many_threads_may_compile_and_call_the_same_kernel_at_once():
+    fresh = Robot.from_urdf("ur5").chain("base_link", "tool0")
+    q = np.random.default_rng(6).uniform(-3, 3, (400, 6))
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: kinematics.forward(fresh, q), range(32)))
+    for result in results:
+        np.testing.assert_array_equal(result, results[0])
+
+
+def test_python_runs_on_while_a_large_batch_is_computed(chain):
+    """With the GIL held, the counter could not move between the two readings."""
+    q, qd, qdd = np.random.default_rng(7).uniform(-3, 3, (3, 2_000_000, 6))
+    out, kernel = np.empty_like(q), bind(chain, "forward_dynamics")
+    counted, stop = [0], threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    try:
+        before = counted[0]
+        kernel(q, qd, qdd, dynamics.GRAVITY, out)
+        during = counted[0] - before
+    finally:
+        stop.set()
+        counter.join()
+    assert during > 10
+
+
+def test_a_bound_kernel_outlives_its_chain():
+    q, out = np.linspace(-1, 1, 6), np.empty((4, 4))
+    chain = Robot.from_urdf("ur5").chain("base_link", "tool0")
+    expected, kernel = kinematics.forward(chain, q), bind(chain, "forward")
+    del chain
+    gc.collect()
+    for _ in range(100):
+        assert kernel(q, out)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_chains_come_and_go_without_harm():
+    """Each engine is freed with its chain; sharing a target machine between engines would crash here."""
+    for _ in range(20):
+        chain = Robot.from_urdf("ur5").chain("base_link", "tool0")
+        kinematics.forward(chain, np.zeros(6))
+        dynamics.mass_matrix(chain, np.zeros((9, 6)))
+        del chain
+        gc.collect()
