@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,8 @@ from .llvm_types import ANGLE_BOUND, NUMBER_BOUND
 from .trace import Input, Signature
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from .llvm_entry import Entries
 
 empty = np.empty
@@ -93,6 +94,8 @@ class CompiledFunction:
 
 @functools.cache
 def _pool(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, rarely used
+
     return ThreadPoolExecutor(threads, thread_name_prefix="manipapy")
 
 

@@ -1,7 +1,8 @@
 """The bundled robots beside other descriptions of the same arm, where such packages are installed.
 
-The distributions example-robot-data and pybullet bring descriptions written by other people; their frames must be ours. Their masses
-need not: docs/robots.md says where each comes from, and the bounds here are the differences that it states.
+The distributions example-robot-data and pybullet bring descriptions written by other people; their frames must be ours.
+Their masses need not: docs/robots.md says where each comes from, and the bounds here are the differences that it
+states.
 """
 
 from __future__ import annotations
