@@ -37,16 +37,15 @@ class Payload:
     """About its centre of mass [kg m²], shape (3, 3), symmetric."""
 
     def __post_init__(self) -> None:
-        com, inertia = np.array(self.com, dtype=float), np.array(self.inertia, dtype=float)
-        if com.shape != (3,) or inertia.shape != (3, 3):
-            raise InputError(f"payload com and inertia have shapes {com.shape}, {inertia.shape}; expected (3,), (3, 3)")
-        numbers = np.r_[self.mass, com, inertia.ravel()]
-        if not np.all(np.isfinite(numbers)) or self.mass < 0.0:
-            raise InputError(f"payload must be finite with mass ≥ 0; got mass {self.mass}, com {com}")
+        mass = float(_checked(self.mass, "payload mass", ()))
+        com = np.array(_checked(self.com, "payload com", (3,)), dtype=float)
+        inertia = np.array(_checked(self.inertia, "payload inertia", (3, 3)), dtype=float)
+        if mass < 0.0:
+            raise InputError(f"payload mass is {mass}; give a mass ≥ 0")
         if not np.allclose(inertia, inertia.T, atol=1e-12) or np.linalg.eigvalsh(inertia)[0] < -1e-12:
             raise InputError("payload inertia must be symmetric and positive; give it about the centre of mass")
-        about_tip = inertia - self.mass * lie.hat(com) @ lie.hat(com)
-        parameters = np.r_[self.mass, self.mass * com, about_tip[np.triu_indices(3)]]
+        about_tip = inertia - mass * lie.hat(com) @ lie.hat(com)
+        parameters = np.r_[mass, mass * com, about_tip[np.triu_indices(3)]]
         for array in (com, inertia, parameters):
             array.setflags(write=False)
         object.__setattr__(self, "com", com)
@@ -119,6 +118,8 @@ def inverse_dynamics(
     Returns:
         Joint efforts [N m or N], shape (..., n).
     """
+    if wrench_tip is None and payload is None and not joint_friction:  # the common case, with nothing to look up
+        return chain.kernels.inverse_dynamics.run(q, qd, qdd, gravity, threads=threads)
     kernel, extras = _variant(chain, "inverse_dynamics", wrench_tip, payload)
     tau = kernel.run(q, qd, qdd, gravity, *extras, threads=threads)
     return tau + friction_forces(chain, qd) if joint_friction else tau
@@ -144,9 +145,11 @@ def forward_dynamics(
     Returns:
         Joint accelerations [rad/s² or m/s²], shape (..., n).
     """
+    if wrench_tip is None and payload is None and not joint_friction:
+        return chain.kernels.forward_dynamics.run(q, qd, tau, gravity, threads=threads)
     kernel, extras = _variant(chain, "forward_dynamics", wrench_tip, payload)
     if joint_friction:
-        tau = np.asarray(tau) - friction_forces(chain, qd)
+        tau = _checked(tau, "tau", (chain.n,)) - friction_forces(chain, qd)
     return kernel.run(q, qd, tau, gravity, *extras, threads=threads)
 
 
@@ -174,17 +177,21 @@ def regressor(
 
 def friction_forces(chain: Chain, qd: ArrayLike) -> Array:
     """Efforts that joint damping and Coulomb friction take [N m or N], shape (..., n); none at rest."""
-    qd = np.asarray(qd)
-    dtype = np.float32 if qd.dtype == np.float32 else np.float64
-    return (chain.damping * qd + chain.friction * np.sign(qd)).astype(dtype)
+    qd = _checked(qd, "qd", (chain.n,))
+    return (chain.damping * qd + chain.friction * np.sign(qd)).astype(qd.dtype)
+
+
+def _checked(value: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
+    from .compiler.function import checked  # the compiler is loaded when it is first needed
+    from .compiler.trace import Input
+
+    return checked(value, Input(name, shape))
 
 
 def _variant(
     chain: Chain, name: str, wrench_tip: ArrayLike | None, payload: Payload | None
 ) -> tuple[Any, tuple[ArrayLike, ...]]:
     """The kernel for these options and its extra arguments."""
-    if wrench_tip is None and payload is None:
-        return getattr(chain.kernels, name), ()
     extras: tuple[ArrayLike, ...] = ()
     if wrench_tip is not None:
         name, extras = f"{name}_wrench", (wrench_tip,)

@@ -25,7 +25,7 @@ class NotFiniteError(InputError):
     """An array holds NaN, infinity or an absurdly large number."""
 
     def __init__(self, name: str, index: Sequence[int], value: float, bound: float):
-        where = f"{name}[{', '.join(str(i) for i in index)}]"
+        where = f"{name}[{', '.join(str(i) for i in index)}]" if index else name
         super().__init__(f"{where} is {value!r}; every element must be finite and at most {bound:g} in size")
         self.name, self.index, self.value, self.bound = name, tuple(index), value, bound
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..errors import CompilerError
 from . import cache
-from .llvm_emit import declarations, emit
+from .llvm_emit import emit
 from .llvm_entry import DECLARATIONS, Entries, builtin, emit_entries, entry_names, python_symbols
+from .llvm_program import declarations
 from .llvm_types import Lanes
 from .trace import Kernel, Signature
 
@@ -86,13 +87,18 @@ def load(signature: Signature, dtype: np.dtype, key: str, make: Callable[[], Ker
     if code is None:
         code = compile_object(make(), dtype)
         cache.write(name, code)
-    # An empty module of its own per kernel: the engine owns the code and lives as long as the builtin.
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
+    engine = link(code)
     return Entries(
         *(builtin(engine.get_function_address(name), signature, dtype, engine) for name in entry_names(signature))
     )
+
+
+def link(code: bytes) -> llvm.ExecutionEngine:
+    """Machine code ready to be called; it lives as long as the engine, which the caller keeps."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())  # an empty module of its own
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
 
 
 def compile_object(kernel: Kernel, dtype: np.dtype) -> bytes:
@@ -103,9 +109,15 @@ def compile_object(kernel: Kernel, dtype: np.dtype) -> bytes:
     """
     wide, single = Lanes(lane_count(dtype), dtype), Lanes(1, dtype)
     parts = [DECLARATIONS, declarations(wide), declarations(single), emit(kernel, wide), emit(kernel, single)]
+    text = "".join([*parts, emit_entries(kernel, wide)])
+    return assemble(kernel.name, text, effort=1 if kernel.operations < LARGE else 0)
+
+
+def assemble(name: str, text: str, *, effort: int = 1) -> bytes:
+    """Object file of IR text, whose functions may refer to the attributes #0."""
     try:
-        module = llvm.parse_assembly("".join([*parts, emit_entries(kernel, wide), ATTRIBUTES]))
+        module = llvm.parse_assembly(text + ATTRIBUTES)
         module.verify()
-        return _target(effort=1 if kernel.operations < LARGE else 0).emit_object(module)
+        return _target(effort).emit_object(module)
     except RuntimeError as error:
-        raise CompilerError(f"LLVM refused kernel {kernel.name!r}: {error}") from error
+        raise CompilerError(f"LLVM refused kernel {name!r}: {error}") from error

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotFiniteError, ShapeError
 from .llvm_types import ANGLE_BOUND, NUMBER_BOUND
-from .trace import Input, Signature
+from .trace import Input, Kernel, Signature
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from .gpu import GpuFunction
     from .llvm_entry import Entries
 
 empty = np.empty
@@ -28,11 +29,12 @@ CHUNK = 256
 class CompiledFunction:
     """Checks, converts and broadcasts its arguments, runs the kernel, and returns a new array.
 
-    float32 arrays are computed in float32, everything else in float64.
+    float32 arrays are computed in float32, everything else in float64. Arrays on a GPU are computed there.
     """
 
-    def __init__(self, signature: Signature, load: Callable[[np.dtype], Entries]):
+    def __init__(self, signature: Signature, load: Callable[[np.dtype], Entries], make: Callable[[], Kernel]):
         self.signature = signature
+        self.make = make
         self._entries = functools.cache(load)
         self._single = self._first_call
         self._out_shape = signature.output_shape
@@ -51,25 +53,38 @@ class CompiledFunction:
             pass  # a batch, a list, another type or a mistake: the careful way tells them apart
         return self._careful(arguments, threads)
 
+    @functools.cached_property
+    def gpu(self) -> GpuFunction:
+        """The same kernel for arrays on a GPU."""
+        from .gpu import GpuFunction
+
+        return GpuFunction(self.signature, self.make)
+
     def _first_call(self, *arguments: Any) -> bool:
+        if any(map(on_gpu, arguments)):
+            raise TypeError("arrays on a GPU need no machine code of the CPU: `run` sends them the careful way")
         self._single = self._entries(FLOAT64).single
         return self._single(*arguments)
 
     def _careful(self, arguments: tuple[ArrayLike, ...], threads: int) -> NDArray[Any]:
+        if any(map(on_gpu, arguments)):
+            return self.gpu.run(*arguments)
+        if not isinstance(threads, int) or threads < 1:
+            raise InputError(f"threads is {threads!r}; give a whole number from 1 up")
         inputs = self.signature.inputs
-        arrays = [_numbers(value, argument) for argument, value in zip(inputs, arguments)]
-        batched = [array for argument, array in zip(inputs, arrays) if not argument.shared]
-        dtype = FLOAT32 if all(array.dtype == FLOAT32 for array in batched) else FLOAT64
-        batch = _batch_shape(inputs, arrays)
+        arrays = [numbers(value, argument) for argument, value in zip(inputs, arguments)]
+        dtype, batch = common_type(inputs, arrays), batch_shape(inputs, arrays)
         rows = [
-            np.ascontiguousarray(
-                array if argument.shared else np.broadcast_to(array, batch + argument.shape), dtype=dtype
+            np.require(
+                array if argument.shared else np.broadcast_to(array, batch + argument.shape), dtype, ["C", "ALIGNED"]
             )
             for argument, array in zip(inputs, arrays)
         ]
         out = np.empty(batch + self._out_shape, dtype=dtype)
         if not self._compute(self._entries(dtype).batch, rows, out, math.prod(batch), threads):
-            raise _first_bad(inputs, arrays, dtype)
+            bad = first_bad(inputs, arrays, dtype)
+            assert bad is not None, "the kernel refused an input that passes the same bounds here"
+            raise bad
         return out
 
     def _compute(
@@ -99,11 +114,22 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="manipapy")
 
 
-def _numbers(value: ArrayLike, argument: Input) -> NDArray[Any]:
+def on_gpu(value: Any) -> bool:
+    """True for arrays in the memory of an NVIDIA GPU, CuPy's and others'."""
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def numbers(value: ArrayLike, argument: Input) -> NDArray[Any]:
+    """A NumPy array that fits the argument."""
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise InputError(f"{argument.name} is not a rectangular array of numbers: {error}") from None
+    return fitting(array, argument)
+
+
+def fitting(array: Any, argument: Input) -> Any:
+    """The array itself, wherever it is, if its type and shape fit the argument."""
     if array.dtype.kind not in "fiu":
         raise InputError(f"{argument.name} holds {array.dtype.name} values; give real numbers")
     depth = len(argument.shape)
@@ -119,7 +145,14 @@ def _wanted(argument: Input) -> str:
     return f"({inner},)" if argument.shared else f"(..., {inner})"
 
 
-def _batch_shape(inputs: tuple[Input, ...], arrays: list[NDArray[Any]]) -> tuple[int, ...]:
+def common_type(inputs: tuple[Input, ...], arrays: list[Any]) -> np.dtype:
+    """What to compute in: float32 if all batched arrays are."""
+    batched = [array for argument, array in zip(inputs, arrays) if not argument.shared]
+    return FLOAT32 if all(array.dtype == FLOAT32 for array in batched) else FLOAT64
+
+
+def batch_shape(inputs: tuple[Input, ...], arrays: list[Any]) -> tuple[int, ...]:
+    """The batch that all arrays broadcast to."""
     shapes = {
         argument.name: array.shape[: array.ndim - len(argument.shape)]
         for argument, array in zip(inputs, arrays)
@@ -132,12 +165,22 @@ def _batch_shape(inputs: tuple[Input, ...], arrays: list[NDArray[Any]]) -> tuple
         raise InputError(f"batch shapes do not fit together: {listing}; make them equal or broadcastable") from None
 
 
-def _first_bad(inputs: tuple[Input, ...], arrays: list[NDArray[Any]], dtype: np.dtype) -> NotFiniteError:
-    """Finds what the kernel only counted."""
+def checked(value: ArrayLike, argument: Input) -> NDArray[Any]:
+    """The value as an array that a kernel would take for this argument, or the error that it would raise."""
+    array = numbers(value, argument)
+    dtype = common_type((argument,), [array])
+    bad = first_bad((argument,), [array], dtype)
+    if bad is not None:
+        raise bad
+    return array.astype(dtype, copy=False)
+
+
+def first_bad(inputs: tuple[Input, ...], arrays: list[Any], dtype: np.dtype) -> NotFiniteError | None:
+    """Finds what a kernel only counts: the first number that is not finite or absurdly large."""
     for argument, array in zip(inputs, arrays):
         bound = (ANGLE_BOUND if argument.angle else NUMBER_BOUND)[dtype]
-        wrong = ~(np.abs(array.astype(dtype)) <= bound)
+        wrong = ~(abs(array.astype(dtype)) <= bound)
         if wrong.any():
-            index = tuple(int(i) for i in np.argwhere(wrong)[0])
+            index = tuple(int(positions[0]) for positions in wrong.nonzero()) if wrong.ndim else ()
             return NotFiniteError(argument.name, index, float(array[index]), bound)
-    raise AssertionError("the kernel refused an input that passes the same bounds here")
+    return None

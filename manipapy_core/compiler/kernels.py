@@ -118,7 +118,7 @@ def compiled(signature: Signature, key: str, make: Callable[[], Kernel]) -> Comp
 
         return engine.load(signature, dtype, key, make)
 
-    return CompiledFunction(signature, load)
+    return CompiledFunction(signature, load, make)
 
 
 def bind(chain: Chain, name: str, dtype: Any = FLOAT64) -> Any:

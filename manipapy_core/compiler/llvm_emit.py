@@ -7,26 +7,9 @@ Every input is compared with a bound on the way: the function returns false if o
 
 from __future__ import annotations
 
-from .llvm_sincos import sincos_lines
+from .llvm_program import ProgramWriter
 from .llvm_types import ANGLE_BOUND, NUMBER_BOUND, Lanes
 from .trace import Input, Kernel
-
-FLAGS = "contract nsz arcp"
-"""Fused multiply–add and reciprocals are welcome; NaN and infinity keep their meaning."""
-_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-
-
-def declarations(lanes: Lanes) -> str:
-    """Intrinsics that the functions of these lanes use."""
-    V = lanes.vector
-    lines = [
-        f"declare {V} @llvm.fma.{lanes.suffix}({V}, {V}, {V})",
-        f"declare {V} @llvm.sqrt.{lanes.suffix}({V})",
-        f"declare {V} @llvm.fabs.{lanes.suffix}({V})",
-    ]
-    if lanes.count > 1:
-        lines.append(f"declare i1 @llvm.vector.reduce.and.v{lanes.count}i1({lanes.mask})")
-    return "\n".join(lines) + "\n"
 
 
 def function_name(kernel: Kernel, lanes: Lanes) -> str:
@@ -63,17 +46,12 @@ def emit(kernel: Kernel, lanes: Lanes) -> str:
     )
 
 
-class _Emitter:
-    """Writes the parts of one function; values are named %v<node>."""
+class _Emitter(ProgramWriter):
+    """Writes the parts of one function; rows of the arrays become lanes and lanes become rows."""
 
     def __init__(self, kernel: Kernel, lanes: Lanes):
-        self.kernel, self.lanes = kernel, lanes
-        self.lines: list[str] = []
-        self.names: dict[int, str] = {}
-        self.fresh = 0
+        super().__init__(kernel, lanes)
         self.shared_ok = lanes.truth()
-        self.loaded: dict[tuple[str, int], str] = {}
-        self.angles: dict[int, tuple[str, str]] = {}
         self.rows: dict[str, str] = {}
 
     def before_loop(self) -> list[str]:
@@ -81,12 +59,10 @@ class _Emitter:
         for argument in self.kernel.inputs:
             if argument.shared:
                 for element in range(argument.width):
-                    address = self._let(f"getelementptr {self.lanes.scalar}, ptr %{argument.name}, i64 {element}")
-                    value = self._spread(self._let(f"load {self.lanes.scalar}, ptr {address}"))
-                    self.loaded[argument.name, element] = value
+                    value = self.load_shared(argument.name, element)
                     self.shared_ok = self._check(argument, value, self.shared_ok)
-        self._compute([index for index in self.kernel.order if index in self.kernel.uniform])
-        return self._taken()
+        self.compute([index for index in self.kernel.order if index in self.kernel.uniform])
+        return self.taken()
 
     def inside_loop(self) -> list[str]:
         ok = "%ok.loop"
@@ -95,11 +71,11 @@ class _Emitter:
                 for element, value in enumerate(self._load_rows(argument.name, argument.width)):
                     self.loaded[argument.name, element] = value
                     ok = self._check(argument, value, ok)
-        self._compute([index for index in self.kernel.order if index not in self.kernel.uniform])
+        self.compute([index for index in self.kernel.order if index not in self.kernel.uniform])
         self._store_rows("out", [self.names[index] for index in self.kernel.outputs])
         # the name that the loop's phi waits for
         self.lines.append(f"%ok.body = and {self.lanes.mask} {ok}, {self.lanes.truth()}")
-        return self._taken()
+        return self.taken()
 
     def verdict(self) -> list[str]:
         if self.lanes.count == 1:
@@ -107,38 +83,11 @@ class _Emitter:
         reduce = f"@llvm.vector.reduce.and.v{self.lanes.count}i1"
         return [f"  %all = call i1 {reduce}({self.lanes.mask} %ok)", "  ret i1 %all"]
 
-    def _compute(self, order: list[int]) -> None:
-        V = self.lanes.vector
-        for index in order:
-            op, *operands = self.kernel.nodes[index]
-            if op == "const":
-                self.names[index] = self.lanes.number(operands[0])
-            elif op == "input":
-                self.names[index] = self.loaded[operands[0], operands[1]]
-            elif op in ("sin", "cos"):
-                self._sincos(index, op, operands[0])
-            else:
-                values = [self.names[operand] for operand in operands]
-                if op in _BINARY:
-                    self.names[index] = self._let(f"{_BINARY[op]} {FLAGS} {V} {values[0]}, {values[1]}")
-                elif op == "neg":
-                    self.names[index] = self._let(f"fneg {V} {values[0]}")
-                else:
-                    self.names[index] = self._let(f"call {V} @llvm.{op}.{self.lanes.suffix}({V} {values[0]})")
-
-    def _sincos(self, index: int, op: str, angle: int) -> None:
-        """Both are computed where the first of the two is needed."""
-        if angle not in self.angles:
-            lines, sine, cosine = sincos_lines(self.lanes, self.names[angle], f"%a{angle}.")
-            self.lines += lines
-            self.angles[angle] = (sine, cosine)
-        self.names[index] = self.angles[angle][op == "cos"]
-
     def _check(self, argument: Input, value: str, ok: str) -> str:
         V, bound = self.lanes.vector, (ANGLE_BOUND if argument.angle else NUMBER_BOUND)[self.lanes.dtype]
-        size = self._let(f"call {V} @llvm.fabs.{self.lanes.suffix}({V} {value})")
-        small = self._let(f"fcmp ole {V} {size}, {self.lanes.number(bound)}")  # false for NaN
-        return self._let(f"and {self.lanes.mask} {ok}, {small}")
+        size = self.let(f"call {V} @llvm.fabs.{self.lanes.suffix}({V} {value})")
+        small = self.let(f"fcmp ole {V} {size}, {self.lanes.number(bound)}")  # false for NaN
+        return self.let(f"and {self.lanes.mask} {ok}, {small}")
 
     def _load_rows(self, name: str, width: int) -> list[str]:
         """Element j of all lanes' rows as one vector, for every j."""
@@ -147,7 +96,7 @@ class _Emitter:
             rows = []
             for lane in range(L):
                 address = self._address(name, lane * width + offset, width)
-                rows.append(self._let(f"load {self._short(size)}, ptr {address}, align {self.lanes.dtype.itemsize}"))
+                rows.append(self.let(f"load {self._short(size)}, ptr {address}, align {self.lanes.dtype.itemsize}"))
             values += self._transpose(self._join(rows, size), size)
         return values
 
@@ -178,7 +127,7 @@ class _Emitter:
         if size == L:
             return joined
         if size == 1:
-            return self._let(f"extractelement {self.lanes.vector} {joined}, i32 {part}")
+            return self.let(f"extractelement {self.lanes.vector} {joined}, i32 {part}")
         return self._shuffle(joined, "poison", L, list(range(part * size, (part + 1) * size)))
 
     def _transpose(self, vectors: list[str], size: int) -> list[str]:
@@ -198,37 +147,20 @@ class _Emitter:
 
     def _shuffle(self, a: str, b: str, length: int, picks: list[int]) -> str:
         if length == 1:  # two plain numbers make a vector of two
-            half = self._let(f"insertelement <2 x {self.lanes.scalar}> poison, {self.lanes.scalar} {a}, i32 0")
-            return self._let(f"insertelement <2 x {self.lanes.scalar}> {half}, {self.lanes.scalar} {b}, i32 1")
+            half = self.let(f"insertelement <2 x {self.lanes.scalar}> poison, {self.lanes.scalar} {a}, i32 0")
+            return self.let(f"insertelement <2 x {self.lanes.scalar}> {half}, {self.lanes.scalar} {b}, i32 1")
         V = f"<{length} x {self.lanes.scalar}>"
         mask = ", ".join(f"i32 {pick}" for pick in picks)
-        return self._let(f"shufflevector {V} {a}, {V} {b}, <{len(picks)} x i32> <{mask}>")
-
-    def _spread(self, value: str) -> str:
-        if self.lanes.count == 1:
-            return value
-        V, L = self.lanes.vector, self.lanes.count
-        first = self._let(f"insertelement {V} poison, {self.lanes.scalar} {value}, i32 0")
-        return self._let(f"shufflevector {V} {first}, {V} poison, <{L} x i32> zeroinitializer")
+        return self.let(f"shufflevector {V} {a}, {V} {b}, <{len(picks)} x i32> <{mask}>")
 
     def _address(self, name: str, element: int, width: int) -> str:
         if name not in self.rows:
-            start = self._let(f"mul i64 %k, {width}")
-            self.rows[name] = self._let(f"getelementptr {self.lanes.scalar}, ptr %{name}, i64 {start}")
-        return self._let(f"getelementptr {self.lanes.scalar}, ptr {self.rows[name]}, i64 {element}")
+            start = self.let(f"mul i64 %k, {width}")
+            self.rows[name] = self.let(f"getelementptr {self.lanes.scalar}, ptr %{name}, i64 {start}")
+        return self.let(f"getelementptr {self.lanes.scalar}, ptr {self.rows[name]}, i64 {element}")
 
     def _short(self, size: int) -> str:
         return self.lanes.scalar if size == 1 else f"<{size} x {self.lanes.scalar}>"
-
-    def _let(self, instruction: str) -> str:
-        self.fresh += 1
-        name = f"%v{self.fresh}"
-        self.lines.append(f"{name} = {instruction}")
-        return name
-
-    def _taken(self) -> list[str]:
-        lines, self.lines = [f"  {line}" for line in self.lines], []
-        return lines
 
 
 def _groups(width: int, lanes: int) -> list[tuple[int, int]]:

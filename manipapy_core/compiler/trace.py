@@ -133,8 +133,43 @@ class Symbol:
     def sqrt(self) -> Symbol:
         return self._node("sqrt", self.index)
 
+    def minimum(self, other: Scalar) -> Symbol:
+        return self._node("min", self.index, self._lift(other).index)
+
+    def maximum(self, other: Scalar) -> Symbol:
+        return self._node("max", self.index, self._lift(other).index)
+
+    def less(self, other: Scalar) -> Mask:
+        return Mask(self.program, self.program.node("less", self.index, self._lift(other).index))
+
+
+class Mask:
+    """A truth value that is not known yet: what comparisons give and choices take."""
+
+    __slots__ = ("program", "index")
+
+    def __init__(self, program: Program, index: int):
+        self.program, self.index = program, index
+
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self.program, self.program.node("and", self.index, other.index))
+
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self.program, self.program.node("or", self.index, other.index))
+
+    def select(self, yes: Scalar, no: Scalar) -> Symbol:
+        """Both are computed; there is no jump."""
+        yes, no = (value if isinstance(value, Symbol) else self.program.constant(value) for value in (yes, no))
+        return Symbol(self.program, self.program.node("select", self.index, yes.index, no.index))
+
 
 Scalar = float | Symbol
+TRUTHS = frozenset({"less", "and", "or"})
+"""Operations that give true or false instead of a number."""
+DECISIONS = TRUTHS | {"select", "min", "max"}
+"""Operations of iterations (inverse kinematics). Kernels of `kernels.RECIPES` have none of them, so an emitter that
+serves only those may refuse them."""
+_COMMUTATIVE = frozenset({"add", "mul", "and", "or"})
 Node = tuple[Any, ...]
 """An operation and the indices of its operands; an input's name and element; a constant's value."""
 
@@ -148,7 +183,7 @@ class Program:
 
     def node(self, op: str, *operands: Any) -> int:
         """The index of this node, an old one if the same value was computed before."""
-        if op in ("add", "mul") and operands[0] > operands[1]:
+        if op in _COMMUTATIVE and operands[0] > operands[1]:
             operands = operands[::-1]
         key = (op, *operands)
         index = self._known.get(key)
@@ -194,11 +229,11 @@ def operands_of(node: Node) -> tuple[int, ...]:
     return () if node[0] in ("input", "const") else node[1:]
 
 
-def trace(signature: Signature, algorithm: Callable[..., Iterable[Scalar]]) -> Kernel:
+def trace(signature: Signature, algorithm: Callable[..., Iterable[Scalar | Mask]]) -> Kernel:
     """Runs the algorithm on symbols, one list of numbers per input, and keeps what its outputs need."""
     program = Program()
     outputs = algorithm(*(program.input(argument.name, argument.width) for argument in signature.inputs))
-    results = [value if isinstance(value, Symbol) else program.constant(value) for value in outputs]
+    results = [value if isinstance(value, (Symbol, Mask)) else program.constant(value) for value in outputs]
     assert len(results) == signature.output_width, (signature, len(results))
 
     needed: set[int] = set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,8 @@ COINCIDENT = 1e-13
 """Distance [m] below which two parallel axes are one line; above it the direction between them still has digits."""
 SNAP = 1e-13
 """Parameters this close to 0, or to a quarter turn, are rounding errors of it [m or rad]."""
+FAR = 1e3
+"""An origin this far out [m] comes from axes that are almost parallel; the next normal is sought nearer to the arm."""
 _UNIT_TOLERANCE = 1e-9
 _SAME_SIDE = -1e-9
 """Cosine of the angle between two x axes above which they count as pointing to the same side."""
@@ -52,15 +55,14 @@ def table_from_screws(S: ArrayLike, M: Array, convention: Convention, parallel: 
     across: list[tuple[float, float]] = []
     along: list[tuple[float, float]] = []
     here, x = np.zeros(3), np.array([1.0, 0.0, 0.0])
-    for index, (line, after) in enumerate(zip(lines, lines[1:])):
+    for index, (line, after) in enumerate(pairwise(lines)):
         z = line.direction
         last = M[:3, 0] if index == len(joints) else None
         normal = _common_normal(here, z, x, after, parallel, last)
-        along.append((_length(z @ (normal.start - here)), _angle(x, normal.x, z)))
-        span = normal.x @ (normal.end - normal.start)
-        across.append((_length(span), _turn(z, after.direction, normal.x, parallel)))
+        along.append((_length(z, normal.start - here), _angle(x, normal.x, z)))
+        across.append((_length(normal.x, normal.end - normal.start), _turn(z, after.direction, normal.x, parallel)))
         here, x = normal.end, normal.x
-    along.append((_length(M[:3, 2] @ (M[:3, 3] - here)), _angle(x, M[:3, 0], M[:3, 2])))
+    along.append((_length(M[:3, 2], M[:3, 3] - here), _angle(x, M[:3, 0], M[:3, 2])))
 
     types = [JointType.PRISMATIC if joint.point is None else JointType.REVOLUTE for joint in joints]
     T_base, T_tool = along_z(*along[0]), along_z(*along[-1])
@@ -116,7 +118,8 @@ def _common_normal(here: Array, z: Array, x: Array, after: _Line, parallel: floa
         return _Normal(normal, start, point + z_after * (z_after @ (start - point)))
     if point is None:
         return _Normal(_across(z, x), here, here)
-    start = here if tip_x is None else here + z * (z @ (point - here))
+    ahead = float(z @ (point - here))
+    start = here + z * ahead if tip_x is not None or abs(ahead) > FAR else here
     sideways = (point - start) - z * (z @ (point - start))
     distance = float(np.linalg.norm(sideways))
     if distance < COINCIDENT:
@@ -150,5 +153,7 @@ def _angle(before: Array, after: Array, about: Array) -> float:
     return angle
 
 
-def _length(value: float) -> float:
-    return 0.0 if abs(value) < SNAP else float(value)
+def _length(along: Array, way: Array) -> float:
+    """The part of a way [m] along a unit vector."""
+    length = float(along @ way)
+    return 0.0 if abs(length) < SNAP else length

@@ -119,7 +119,7 @@ class DHTable:
         return np.stack(poses, axis=-3)
 
     def forward(self, q: ArrayLike) -> Array:
-        """Pose of the tip, base · A_1 … A_n · tool, shape (..., 4, 4). Where speed counts, use a chain of `to_robot`."""
+        """Pose of the tip, base · A_1 … A_n · tool, shape (..., 4, 4). A chain of `to_robot` does it faster."""
         return self.frames(q)[..., -1, :, :] @ self.tool
 
     def in_convention(self, convention: Convention | str) -> DHTable:
@@ -170,9 +170,9 @@ def from_chain(chain: Chain, convention: Convention | str, *, parallel: float = 
     the arm allows.
 
     Args:
-        parallel: Axes whose directions differ by less [rad] are taken as parallel. Axes that are almost parallel
-            meet far away: the table loses about 1e-16 / angle of accuracy to them, and `parallel` itself below that
-            angle. A description with rounded turns (1.5708) is served best by `parallel=1e-5`.
+        parallel: Axes whose directions differ by less [rad] are taken as parallel, which errs by that angle. Axes
+            that differ by little more have their common normal far away, which errs by about 1e-15 / angle. A
+            description with rounded turns (1.5708) is served best by 1e-5.
     """
     serial = [(index - 1, index) for index in range(chain.n)]
     if [(body.parent, body.dof) for body in chain.bodies] != serial or chain.tip_body != chain.n - 1:
@@ -265,7 +265,8 @@ def _row(row: DHRow | Sequence[Any], index: int) -> DHRow:
     kind = row[4] if len(row) == 5 else JointType.REVOLUTE
     if kind not in (JointType.REVOLUTE, JointType.PRISMATIC, "revolute", "prismatic"):
         raise InputError(f"row {index}: joint type is {kind!r}; a DH row is revolute or prismatic")
-    return DHRow(*numbers, JointType(kind))
+    a, alpha, d, theta = numbers
+    return DHRow(a, alpha, d, theta, JointType(kind))
 
 
 def _pose(T: ArrayLike, name: str) -> Array:

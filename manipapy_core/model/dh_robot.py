@@ -52,7 +52,7 @@ def build_robot(
         problems = limit_problems(kind, ends)
         if problems:
             raise InputError(f"limits of {joint!r}: {problems[0]}")
-        joints[joint] = Joint(joint, kind, parent, child, T, np.array([0.0, 0.0, 1.0]), **ends)
+        joints[joint] = Joint(joint, kind, parent, child, T, np.array([0.0, 0.0, 1.0]), mimic=None, **ends)
         motion_limits[joint] = MotionLimits(float(bounds.acceleration[index]), float(bounds.jerk[index]))
         parent, T = child, np.eye(4)
     links[TOOL] = Link(TOOL)

@@ -1,0 +1,74 @@
+"""Which part of a robot is "the" serial arm, and its joint limits as PyBullet reads them."""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import InputError, ModelError
+from ..model import Chain, Joint, JointType, Robot
+
+
+def serial_arm(robot: Robot) -> Chain:
+    """The chain from the root to the end of the arm.
+
+    From every link the way goes on along the branch with the most joints. It ends where two branches have equally
+    many, as at a torso, and before a gripper: joints that mimic others, or are mimicked, belong to no arm. From there
+    on only fixed joints follow, as far as they lead (to `tool0`, say).
+    """
+    coupled = {joint.name for joint in robot.joints.values() if joint.mimic is not None}
+    coupled |= {joint.mimic.joint for joint in robot.joints.values() if joint.mimic is not None}
+    below: dict[str, list[Joint]] = {name: [] for name in robot.links}
+    for joint in robot.joints.values():
+        below[joint.parent].append(joint)
+
+    def count(joint: Joint) -> tuple[int, int]:
+        """Arm joints and joints of any kind on the best way through this one; (-1, 0) through a gripper's."""
+        if joint.name in coupled:
+            return -1, 0
+        arm, length = max((count(further) for further in below[joint.child]), default=(0, 0))
+        return max(arm, 0) + joint.type.moves, length + 1
+
+    link = robot.root
+    while True:
+        ways = sorted(((count(joint), joint) for joint in below[link]), key=lambda way: way[0], reverse=True)
+        if ways and len(ways) > 1 and ways[0][0][0] == ways[1][0][0] > 0:
+            ways = [way for way in ways if way[0][0] == 0]
+        if not ways or ways[0][0][0] < 0:
+            break
+        link = ways[0][1].child
+    if link == robot.root:
+        raise InputError(
+            f"robot {robot.name!r} has no single serial arm; choose its ends with Robot.from_urdf(...).chain(base, tip)"
+        )
+    return robot.chain(robot.root, link)
+
+
+def pybullet_limits(robot: Robot) -> dict[str, tuple[float, float]]:
+    """Position limits [rad] of all revolute joints as PyBullet reads them; (-π, π) for continuous ones.
+
+    Raises:
+        SimulationUnavailable: PyBullet is not installed; says how to install it.
+    """
+    from ..sim.bullet import Client
+    from ..sim.robot_file import bullet_urdf, load_robot_file
+
+    limits = {}
+    with Client() as client:
+
+        def load(path: str) -> int:
+            try:
+                return client.loadURDF(path, useFixedBase=True)
+            except client.bullet.error as error:
+                cure = "pass use_pybullet_limits=False to do without it"
+                raise ModelError(robot.name, [f"PyBullet cannot load it ({error}); {cure}"]) from error
+
+        # Without shapes: meshes that PyBullet cannot find say nothing about limits.
+        body = load_robot_file(load, bullet_urdf(robot, visuals=False, collisions=False))
+        for index in range(client.getNumJoints(body)):
+            info = client.getJointInfo(body, index)
+            name, kind, lower, upper = info[1].decode(), info[2], info[8], info[9]
+            if kind == client.JOINT_REVOLUTE:
+                # PyBullet marks a joint without limits by lower > upper.
+                continuous = robot.joints[name].type is JointType.CONTINUOUS or lower > upper
+                limits[name] = (-math.pi, math.pi) if continuous else (lower, upper)
+    return limits

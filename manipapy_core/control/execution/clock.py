@@ -1,0 +1,65 @@
+"""The time of a trajectory, which runs slower when the guard says so and stops when a goal is cancelled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..state import Array
+
+SLOWEST_CHANGE, FASTEST_CHANGE = 0.5, 50.0
+"""Bounds on how fast the rate of time may change [1/s]."""
+
+
+class PathClock:
+    """Trajectory time t with a rate between 0 and 1 that changes no faster than the joints can follow.
+
+    An arm that slows down this way stays on its path, unlike one whose joints brake each by itself.
+
+    Args:
+        acceleration: Allowed for changes of the rate [rad/s² or m/s²], shape (n,).
+    """
+
+    def __init__(self, acceleration: Array):
+        self._acceleration = acceleration
+        self._scratch = np.zeros_like(acceleration)
+        self.t = 0.0
+        """Trajectory time [s]."""
+        self.rate = 1.0
+        """Trajectory seconds per second."""
+        self.rate_change = 0.0
+        """[1/s]"""
+
+    def start(self, t: float) -> None:
+        """Runs at full rate from a trajectory time on."""
+        self.t, self.rate, self.rate_change = t, 1.0, 0.0
+
+    def advance(self, dt: float, target: float, qd: Array) -> None:
+        """One tick.
+
+        Args:
+            dt: Time that has passed [s].
+            target: Wanted rate.
+            qd: Velocities of the trajectory at full rate, where it is now [rad/s or m/s], shape (n,).
+        """
+        before = self.rate
+        if before != target:
+            most = dt * self._fastest_change(qd)
+            self.rate = min(max(target, before - most), before + most)
+        self.rate_change = (self.rate - before) / dt if dt > 0.0 else 0.0
+        self.t += dt * 0.5 * (before + self.rate)
+
+    def stretch(self, block: Array) -> None:
+        """From derivatives by trajectory time to derivatives by time: position, velocity, acceleration, (3, n)."""
+        if self.rate == 1.0 and self.rate_change == 0.0:
+            return
+        # d²q/dt² = q'' r² + q' dr/dt
+        np.multiply(block[2], self.rate**2, block[2])
+        np.multiply(block[1], self.rate_change, self._scratch)
+        np.add(block[2], self._scratch, block[2])
+        np.multiply(block[1], self.rate, block[1])
+
+    def _fastest_change(self, qd: Array) -> float:
+        np.absolute(qd, self._scratch)
+        np.divide(self._scratch, self._acceleration, self._scratch)
+        longest = float(self._scratch.max())
+        return min(FASTEST_CHANGE, max(SLOWEST_CHANGE, 1.0 / longest)) if longest > 0.0 else FASTEST_CHANGE

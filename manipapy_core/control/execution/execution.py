@@ -1,0 +1,227 @@
+"""The life of goals: accepted, waiting, running, settling, cancelled, replaced; and the hold between them."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from ...model.chain import Chain
+from ..bounds import MotionBounds
+from ..state import Array, Reference, State
+from .clock import PathClock
+from .course import Course
+from .goal import ExecutionSettings
+from .outcome import ErrorCode, GoalRefused, GoalStatus, Outcome
+from .stopping import StopProfile
+from .tolerances import ToleranceCheck
+from .validation import Plan
+
+
+class Phase(enum.Enum):
+    """What the execution is about."""
+
+    HOLDING = "holding"
+    """At rest at the reference."""
+    WAITING = "waiting"
+    """A goal is accepted whose start lies in the future."""
+    RUNNING = "running"
+    SETTLING = "settling"
+    """The trajectory is over; the arm has until the goal time to arrive."""
+    CANCELLING = "cancelling"
+    """Slowing down along the path."""
+    STOPPING = "stopping"
+    """Slowing down from the measured motion, off the path."""
+
+
+class Execution:
+    """Turns goals into the reference of every tick and watches over their tolerances.
+
+    Stepped by the loop only; `prepare` makes its plans elsewhere. The reference never jumps, with one exception: a
+    goal that is aborted leaves it at the measured motion, so that an arm held back by something is not pushed on.
+
+    Args:
+        chain: The arm.
+        q: Where it is [rad or m], shape (n,).
+        settings: Rules and default tolerances.
+        bounds: Accelerations for starts and stops.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        q: Array,
+        settings: ExecutionSettings | None = None,
+        bounds: MotionBounds | None = None,
+    ):
+        self.chain = chain
+        self.settings = settings or ExecutionSettings()
+        self.bounds = bounds or MotionBounds.of(chain)
+        self._block = np.zeros((3, chain.n))
+        self.reference = Reference.of_block(self._block)
+        """What the arm should do now; a buffer."""
+        self.reference.rest_at(q)
+        self._phase = Phase.HOLDING
+        self._course = Course(chain, self.settings, self.bounds)
+        self._clock = PathClock(self.bounds.acceleration)
+        self._full_speed = np.zeros((3, chain.n))
+        self._stop, self._stop_time = StopProfile(chain.n), 0.0
+        self._check = ToleranceCheck(chain)
+        self._waiting: Plan | None = None
+        self._plan: Plan | None = None
+        self._settling_since = 0.0
+
+    @property
+    def phase(self) -> Phase:
+        return Phase.WAITING if self._phase is Phase.HOLDING and self._waiting is not None else self._phase
+
+    @property
+    def plan(self) -> Plan | None:
+        """The goal that is being executed, or waits to be; None if there is none."""
+        return self._plan or self._waiting
+
+    @property
+    def time(self) -> float:
+        """Trajectory time of the goal [s]."""
+        return self._clock.t if self._plan is not None else 0.0
+
+    @property
+    def rate(self) -> float:
+        """Trajectory seconds per second: below 1 while the guard slows the arm down."""
+        return self._clock.rate
+
+    def start(self, plan: Plan, now: float) -> None:
+        """Takes up a goal in place of the present one; one that cannot be taken up disturbs nothing."""
+        later = plan.start_time is not None and plan.start_time > now
+        if not later and not self._take_up(plan, now):
+            return
+        self._end_goal(Outcome(GoalStatus.PREEMPTED, ErrorCode.INVALID_GOAL, "another goal took its place"), plan)
+        if later:
+            self._slow_down()
+            self._waiting = plan
+        else:
+            self._run(plan)
+
+    def cancel(self, reason: str = "cancelled by request") -> None:
+        """Ends the goal and brings the arm to rest on its path, within its acceleration limits."""
+        self._end_goal(Outcome(GoalStatus.CANCELED, ErrorCode.SUCCESSFUL, reason))
+        self._slow_down()
+
+    def abort(self, outcome: Outcome, state: State) -> None:
+        """Ends the goal and slows down from what the arm really does."""
+        self._end_goal(outcome)
+        self.stop_from(state, self.bounds.acceleration)
+
+    def stop_from(self, state: State, deceleration: Array) -> None:
+        """The reference becomes the measured motion and slows down to rest."""
+        self._stop.begin(state.q, state.qd, deceleration, self.bounds.lower, self.bounds.upper)
+        self._stop_time = 0.0
+        self._stop.sample(0.0, self._block)
+        self._phase = Phase.STOPPING
+
+    def follow(self, state: State) -> None:
+        """The reference becomes the measured motion: for laws that let the arm be led by hand."""
+        self._end_goal(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, "this mode does not follow trajectories"))
+        np.copyto(self._block[0], state.q)
+        np.copyto(self._block[1], state.qd)
+        self._block[2].fill(0.0)
+        self._phase = Phase.HOLDING
+
+    def step(self, now: float, dt: float, state: State, speed: float = 1.0) -> None:
+        """One tick: moves the reference on and judges the arm by it.
+
+        Args:
+            now: [s]
+            dt: Since the last tick [s].
+            state: What the arm does.
+            speed: Rate at which trajectories should run, 0 to 1.
+        """
+        waiting = self._waiting
+        if waiting is not None and waiting.start_time is not None and waiting.start_time <= now:
+            self._waiting = None
+            if self._take_up(waiting, now):
+                self._run(waiting)
+        phase = self._phase
+        if phase is Phase.RUNNING:
+            self._move(now, dt, state, speed)
+        elif phase is Phase.SETTLING:
+            self._settle(now, state)
+        elif phase is Phase.CANCELLING:
+            self._glide(dt)
+        elif phase is Phase.STOPPING:
+            self._stop_time += dt
+            self._stop.sample(self._stop_time, self._block)
+            if self._stop_time >= self._stop.duration:
+                self._phase = Phase.HOLDING
+
+    def _take_up(self, plan: Plan, now: float) -> bool:
+        try:
+            self._clock.start(self._course.begin(plan, self.reference, now))
+        except GoalRefused as refusal:
+            plan.ending.settle(refusal.outcome())
+            return False
+        return True
+
+    def _run(self, plan: Plan) -> None:
+        self._plan, self._phase = plan, Phase.RUNNING
+        self._course.sample(self._clock.t, self._full_speed)
+
+    def _advance(self, dt: float, rate: float) -> None:
+        clock = self._clock
+        clock.advance(dt, rate, self._full_speed[1])
+        self._course.sample(clock.t, self._full_speed)
+        np.copyto(self._block, self._full_speed)
+        clock.stretch(self._block)
+
+    def _move(self, now: float, dt: float, state: State, speed: float) -> None:
+        self._advance(dt, speed)
+        if self._clock.t >= self._course.end:
+            self._settling_since = now
+            self._phase = Phase.SETTLING
+            self._settle(now, state)
+            return
+        plan = self._plan
+        assert plan is not None
+        limits, reference, check = plan.limits, self.reference, self._check
+        joint = check.worst(reference.q, state.q, limits.path_position)
+        if joint >= 0:
+            self.abort(check.path_violation(joint, "position", self._clock.t, limits.path_position), state)
+        elif limits.checks_path_velocity:
+            joint = check.worst(reference.qd, state.qd, limits.path_velocity)
+            if joint >= 0:
+                self.abort(check.path_violation(joint, "velocity", self._clock.t, limits.path_velocity), state)
+
+    def _settle(self, now: float, state: State) -> None:
+        plan = self._plan
+        assert plan is not None
+        limits, reference, check = plan.limits, self.reference, self._check
+        self._block[1:].fill(0.0)
+        what, allowed = "position", limits.goal_position
+        joint = check.worst(reference.q, state.q, allowed)
+        if joint < 0:
+            what, allowed = "velocity", limits.goal_velocity
+            joint = check.worst(reference.qd, state.qd, allowed)
+        late = now - self._settling_since
+        if joint < 0:
+            self._end_goal(Outcome(GoalStatus.SUCCEEDED, ErrorCode.SUCCESSFUL, "goal reached"))
+            self._phase = Phase.HOLDING
+        elif late > limits.goal_time:
+            self.abort(check.goal_violation(joint, what, late, allowed), state)
+
+    def _glide(self, dt: float) -> None:
+        self._advance(dt, 0.0)
+        if self._clock.rate == 0.0 or self._clock.t >= self._course.end:
+            self._block[1:].fill(0.0)
+            self._phase = Phase.HOLDING
+
+    def _slow_down(self) -> None:
+        if self._phase is Phase.RUNNING:
+            self._phase = Phase.CANCELLING
+        elif self._phase is Phase.SETTLING:
+            self._phase = Phase.HOLDING
+
+    def _end_goal(self, outcome: Outcome, successor: Plan | None = None) -> None:
+        for plan in (self._plan, self._waiting):
+            if plan is not None and plan is not successor:
+                plan.ending.settle(outcome)
+        self._plan = self._waiting = None

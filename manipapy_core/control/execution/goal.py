@@ -1,0 +1,108 @@
+"""What a user asks for: a trajectory, tolerances, and the rules that goals are checked by. Plain data, no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..state import Array, positive
+
+
+@dataclass(frozen=True, eq=False)
+class JointTrajectory:
+    """Points for some or all joints, in any order of joints. Checked when it is given to the arm, not here."""
+
+    joint_names: Sequence[str]
+    times: ArrayLike
+    """Since the start of the trajectory [s], shape (m,)."""
+    positions: ArrayLike
+    """[rad or m], shape (m, joints)."""
+    velocities: ArrayLike | None = None
+    """[rad/s or m/s], shape (m, joints)."""
+    accelerations: ArrayLike | None = None
+    """[rad/s² or m/s²], shape (m, joints)."""
+    start_time: float | None = None
+    """When it starts, on the clock of the controller [s]; None for now. May lie in the future, or in the past as long
+    as the end does not."""
+
+
+@dataclass(frozen=True)
+class JointTolerance:
+    """Allowed error of one joint. For each number: 0 is the default, −1 switches the check off."""
+
+    name: str
+    position: float = 0.0
+    """[rad or m]"""
+    velocity: float = 0.0
+    """[rad/s or m/s]"""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What a goal allows; joints that are not listed get the defaults."""
+
+    path: Sequence[JointTolerance] = ()
+    """On the way."""
+    goal: Sequence[JointTolerance] = ()
+    """At the end."""
+    goal_time: float = 0.0
+    """How long after the end of the trajectory the goal tolerance may be reached [s]; 0 is the default, −1 waits
+    for ever."""
+
+
+@dataclass(frozen=True)
+class ExecutionSettings:
+    """Rules for goals, and the defaults of their tolerances."""
+
+    path_position: float = 0.15
+    """Default path tolerance [rad or m]; inf checks nothing, here and below."""
+    path_velocity: float = float("inf")
+    """[rad/s or m/s]"""
+    goal_position: float = 0.01
+    """Default goal tolerance [rad or m]."""
+    goal_velocity: float = 0.05
+    """[rad/s or m/s]"""
+    goal_time: float = 2.0
+    """[s]; inf waits for ever."""
+    start_tolerance: float = 0.05
+    """How far from the reference of the moment a trajectory may begin that has no time to get there [rad or m]."""
+    limit_slack: float = 1e-3
+    """How far beyond a position limit a trajectory may go [rad or m]: limits are often rounded in files."""
+    velocity_slack: float = 0.05
+    """By which share a trajectory may exceed a velocity limit."""
+    allow_partial: bool = True
+    """True: joints that a goal does not name stay where they are."""
+    allow_moving_end: bool = False
+    """True: the last point may have a velocity; the arm is stopped there all the same."""
+
+    def __post_init__(self) -> None:
+        for name in ("path_position", "path_velocity", "goal_position", "goal_velocity", "goal_time"):
+            value = getattr(self, name)
+            if value != float("inf"):
+                positive(value, name, "rad, m or s; inf for no check")
+        for name in ("start_tolerance", "limit_slack", "velocity_slack"):
+            positive(getattr(self, name), name, "rad, m or 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Tolerances of a goal as arrays over all joints; inf where nothing is checked."""
+
+    path_position: Array
+    """[rad or m], shape (n,)."""
+    path_velocity: Array
+    """[rad/s or m/s], shape (n,)."""
+    goal_position: Array
+    """[rad or m], shape (n,)."""
+    goal_velocity: Array
+    """[rad/s or m/s], shape (n,)."""
+    goal_time: float
+    """[s]; inf waits for ever."""
+    checks_path_velocity: bool = field(init=False)
+    """False: no joint has a path tolerance on velocity."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "checks_path_velocity", bool(np.isfinite(self.path_velocity).any()))

@@ -1,0 +1,96 @@
+"""Tolerances by the rules of joint_trajectory_controller, and the sentences when they are violated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...model.chain import Chain
+from ..state import Array, joint_units
+from .goal import ExecutionSettings, JointTolerance, Limits, Tolerances
+from .outcome import ErrorCode, GoalRefused, GoalStatus, Outcome
+
+ERASE = -1.0
+
+
+def resolve(chain: Chain, settings: ExecutionSettings, asked: Tolerances | None) -> Limits:
+    """Arrays over all joints: 0 becomes the default, −1 no check.
+
+    Raises:
+        GoalRefused: A joint that the arm does not have, or a number that is neither −1 nor zero or above.
+    """
+    asked = asked or Tolerances()
+    path = _resolve(chain, "path", asked.path, settings.path_position, settings.path_velocity)
+    goal = _resolve(chain, "goal", asked.goal, settings.goal_position, settings.goal_velocity)
+    goal_time = _number("goal_time", asked.goal_time, settings.goal_time)
+    return Limits(path[0], path[1], goal[0], goal[1], goal_time)
+
+
+def _resolve(
+    chain: Chain, which: str, listed: Sequence[JointTolerance], position: float, velocity: float
+) -> tuple[Array, Array]:
+    positions, velocities = np.full(chain.n, position), np.full(chain.n, velocity)
+    for entry in listed:
+        if entry.name not in chain.joint_names:
+            raise GoalRefused(
+                ErrorCode.INVALID_JOINTS,
+                f"{which} tolerance for joint {entry.name!r}, which this arm does not have; "
+                f"it has: {', '.join(chain.joint_names)}",
+            )
+        j = chain.joint_names.index(entry.name)
+        positions[j] = _number(f"{which} tolerance of {entry.name!r} (position)", entry.position, position)
+        velocities[j] = _number(f"{which} tolerance of {entry.name!r} (velocity)", entry.velocity, velocity)
+    return positions, velocities
+
+
+def _number(what: str, value: float, default: float) -> float:
+    if value == 0.0:
+        return default
+    if value == ERASE:
+        return math.inf
+    if not value > 0.0:
+        raise GoalRefused(
+            ErrorCode.INVALID_GOAL,
+            f"{what} is {value!r}; give a number above zero, 0 for the default or −1 for no check",
+        )
+    return float(value)
+
+
+class ToleranceCheck:
+    """Compares what the arm does with what it should do, every tick, for one goal."""
+
+    def __init__(self, chain: Chain):
+        self._names, self._units = chain.joint_names, joint_units(chain)
+        self._error, self._excess = np.zeros(chain.n), np.zeros(chain.n)
+
+    def worst(self, wanted: Array, actual: Array, allowed: Array) -> int:
+        """The joint furthest beyond what is allowed, or −1."""
+        np.subtract(wanted, actual, self._error)
+        np.absolute(self._error, self._excess)
+        np.subtract(self._excess, allowed, self._excess)
+        joint = int(self._excess.argmax())
+        # Not `> 0`: an error that is not a number is beyond any tolerance.
+        return -1 if self._excess[joint] <= 0.0 else joint
+
+    def path_violation(self, joint: int, what: str, t: float, allowed: Array) -> Outcome:
+        """Path tolerance violated by the joint that `worst` has just found."""
+        return Outcome(
+            GoalStatus.ABORTED,
+            ErrorCode.PATH_TOLERANCE_VIOLATED,
+            f"path tolerance violated: {self._say(joint, what, allowed)} at {t:.3f} s of the trajectory",
+        )
+
+    def goal_violation(self, joint: int, what: str, late: float, allowed: Array) -> Outcome:
+        """Goal tolerance not reached in time by the joint that `worst` has just found."""
+        return Outcome(
+            GoalStatus.ABORTED,
+            ErrorCode.GOAL_TOLERANCE_VIOLATED,
+            f"goal tolerance violated: {self._say(joint, what, allowed)} still so {late:.3f} s after the end",
+        )
+
+    def _say(self, joint: int, what: str, allowed: Array) -> str:
+        unit = self._units[joint] + ("/s" if what == "velocity" else "")
+        error, bound = abs(float(self._error[joint])), float(allowed[joint])
+        return f"{what} of joint {self._names[joint]!r} is {error:.4g} {unit} off (tolerance {bound:.4g} {unit})"

@@ -1,0 +1,214 @@
+"""From what a user asks for to what the loop can run: names, sizes, times, numbers and limits checked once.
+
+This takes milliseconds for long trajectories and happens in the caller's thread; the loop gets a finished `Plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...model.chain import Chain
+from ..state import Array, joint_units
+from .goal import ExecutionSettings, JointTrajectory, Limits, Tolerances
+from .outcome import Ending, ErrorCode, GoalRefused
+from .spline import Spline
+from .tolerances import resolve
+
+INNER_SAMPLES = 7
+"""Per segment, where limits are checked besides the points: a quintic overshoots between points."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A goal that has passed every check that does not depend on the moment."""
+
+    spline: Spline
+    """Over all joints of the arm; zero for joints that the goal does not name."""
+    named: Array
+    """Which joints the goal names, shape (n,), bool."""
+    partial: bool
+    """True: some joint is not named."""
+    start_time: float | None
+    """On the clock of the controller [s]; None for now."""
+    limits: Limits
+    ending: Ending
+    """Where the outcome will be."""
+
+
+def prepare(
+    chain: Chain,
+    trajectory: JointTrajectory,
+    tolerances: Tolerances | None = None,
+    *,
+    settings: ExecutionSettings | None = None,
+    now: float | None = None,
+) -> Plan:
+    """Checks a trajectory and makes it ready for the loop.
+
+    Args:
+        chain: The arm.
+        now: Time on the clock of `start_time` [s]; without it a start in the past is found by the loop.
+
+    Raises:
+        GoalRefused: With the code and the sentence for the action's result.
+    """
+    settings = settings or ExecutionSettings()
+    columns = _columns(chain, trajectory.joint_names, settings.allow_partial)
+    times = _times(trajectory.times)
+    shape = (len(times), len(columns))
+    points = [
+        None if values is None else _values(label, values, shape, trajectory.joint_names)
+        for label, values in (
+            ("positions", trajectory.positions),
+            ("velocities", trajectory.velocities),
+            ("accelerations", trajectory.accelerations),
+        )
+    ]
+    if points[0] is None:
+        raise _invalid("a trajectory needs positions; velocities alone do not say where to go")
+    _check_end(trajectory, times, points[1], settings, now)
+    full = [None if values is None else _spread(values, columns, chain.n) for values in points]
+    assert full[0] is not None
+    spline = Spline(times, full[0], full[1], full[2])
+    named = np.zeros(chain.n, dtype=bool)
+    named[columns] = True
+    check_limits(chain, settings, *_everywhere(spline), columns)
+    return Plan(
+        spline, named, not named.all(), trajectory.start_time, resolve(chain, settings, tolerances), Ending()
+    )  # fmt: skip
+
+
+def check_limits(
+    chain: Chain, settings: ExecutionSettings, times: Array, samples: Array, columns: Sequence[int] | Array
+) -> None:
+    """Position and velocity limits on samples of a trajectory.
+
+    Args:
+        times: [s], shape (k,).
+        samples: Positions, velocities and whatever else, shape (k, 2 or more, n).
+        columns: The joints to check.
+
+    Raises:
+        GoalRefused: Names the joint, the value, the limit and the time.
+    """
+    limits, units = chain.limits, joint_units(chain)
+    position, velocity = samples[:, 0], samples[:, 1]
+    beyond = np.maximum(limits.lower - position, position - limits.upper) - settings.limit_slack
+    fast = np.abs(velocity) - limits.velocity * (1.0 + settings.velocity_slack)
+    for excess, what, per in ((beyond, "position", ""), (fast, "velocity", "/s")):
+        wrong = excess[:, columns] > 0.0
+        if not wrong.any():
+            continue
+        row, column = np.argwhere(wrong)[0]
+        j = int(columns[column])
+        value = float((position if what == "position" else velocity)[row, j])
+        allowed = (
+            f"[{limits.lower[j]:.4g}, {limits.upper[j]:.4g}]" if what == "position" else f"±{limits.velocity[j]:.4g}"
+        )
+        raise _invalid(
+            f"{what} of joint {chain.joint_names[j]!r} is {value:.4g} {units[j]}{per} at {times[row]:.3f} s; "
+            f"its limit is {allowed} {units[j]}{per}"
+        )
+
+
+def _everywhere(spline: Spline) -> tuple[Array, Array]:
+    """The points and what lies between them, in the order of time as far as it matters for a message."""
+    velocities = np.zeros_like(spline.positions) if spline.velocities is None else spline.velocities
+    at_points = np.stack([spline.positions, velocities], axis=1)
+    times, between = spline.inner_samples(INNER_SAMPLES)
+    return np.concatenate([spline.times, times]), np.concatenate([at_points, between[:, :2]])
+
+
+def _columns(chain: Chain, names: Sequence[str], allow_partial: bool) -> Array:
+    """Where each named joint stands in q."""
+    available = ", ".join(chain.joint_names)
+    index = {name: j for j, name in enumerate(chain.joint_names)}
+    unknown = [name for name in names if name not in index]
+    if unknown:
+        raise GoalRefused(ErrorCode.INVALID_JOINTS, f"no joint {', '.join(map(repr, unknown))}; available: {available}")
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise GoalRefused(ErrorCode.INVALID_JOINTS, f"joint {', '.join(map(repr, twice))} is named more than once")
+    missing = [name for name in chain.joint_names if name not in set(names)]
+    if not names or (missing and not allow_partial):
+        raise GoalRefused(
+            ErrorCode.INVALID_JOINTS,
+            f"no points for joint {', '.join(map(repr, missing))}; name every joint of: {available}",
+        )
+    return np.array([index[name] for name in names])
+
+
+def _times(values: ArrayLike) -> Array:
+    times = _array("times", values)
+    if times.ndim != 1 or not len(times):
+        raise _invalid(f"times have shape {times.shape}; give one time per point, at least one point")
+    bad = np.flatnonzero(~np.isfinite(times))
+    if bad.size:
+        raise _invalid(f"time of point {bad[0]} is {times[bad[0]]!r}; times must be finite")
+    if times[0] < 0.0:
+        raise _invalid(f"the first point is at {times[0]:.6g} s; times count from the start of the trajectory")
+    late = np.flatnonzero(np.diff(times) <= 0.0)
+    if late.size:
+        i = int(late[0])
+        raise _invalid(
+            f"time of point {i + 1} ({times[i + 1]:.6g} s) is not after that of point {i} ({times[i]:.6g} s); "
+            "times must increase strictly"
+        )
+    return times
+
+
+def _values(label: str, values: ArrayLike, shape: tuple[int, int], names: Sequence[str]) -> Array:
+    array = _array(label, values)
+    if array.shape != shape:
+        raise _invalid(f"{label} have shape {array.shape}; {shape[0]} points of {shape[1]} joints need {shape}")
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        point, column = np.argwhere(wrong)[0]
+        raise _invalid(f"{label} of joint {names[column]!r} at point {point}: {array[point, column]!r} is not finite")
+    return array
+
+
+def _array(label: str, values: ArrayLike) -> Array:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _invalid(f"{label} are not a table of numbers with rows of equal length") from None
+
+
+def _check_end(
+    trajectory: JointTrajectory, times: Array, velocities: Array | None, settings: ExecutionSettings, now: float | None
+) -> None:
+    start = trajectory.start_time
+    if start is not None and not np.isfinite(start):
+        raise _invalid(f"start time is {start!r}; give a finite time or none for now")
+    if start is not None and now is not None:
+        refuse_if_over(start + float(times[-1]), now)
+    if velocities is not None and not settings.allow_moving_end and (velocities[-1] != 0.0).any():
+        column = int(np.flatnonzero(velocities[-1])[0])
+        raise _invalid(
+            f"velocity of joint {trajectory.joint_names[column]!r} is {velocities[-1, column]:.4g} at the last point; "
+            "a trajectory must end at rest"
+        )
+
+
+def refuse_if_over(end: float, now: float) -> None:
+    """A trajectory that ended before it was asked for has nothing left to execute."""
+    if end < now:
+        raise GoalRefused(
+            ErrorCode.OLD_HEADER_TIMESTAMP,
+            f"the trajectory ended {now - end:.3f} s ago by its stamp; check that both sides use the same clock",
+        )
+
+
+def _spread(values: Array, columns: Array, n: int) -> Array:
+    spread = np.zeros((len(values), n))
+    spread[:, columns] = values
+    return spread
+
+
+def _invalid(text: str) -> GoalRefused:
+    return GoalRefused(ErrorCode.INVALID_GOAL, text)

@@ -1,0 +1,277 @@
+"""The guard: looks at every tick before the arm feels it, and knows what to do when something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...model.chain import Chain
+from ..bounds import MotionBounds
+from ..state import Array, Reference, State, joint_units
+from .measures import EFFORT, POSITION, RATE, TRACKING, VELOCITY, joint_bounds, measures_kernel
+from .settings import GuardSettings
+from .singular import ConditionNumber
+from .verdict import PASSED, Action, Check, Verdict
+
+SLOWEST = 0.05
+"""Trajectories never run slower than this share while the guard says SLOW."""
+
+CollisionAhead = Callable[[State, Reference], float]
+"""Rate at which the arm may go on, 1 to 0, where 0 is a hold. Runs in the loop: it must read, not compute."""
+
+
+class Guard:
+    """Judges the input of a tick, then its output, and remembers holds and stops.
+
+    Checks are made in the order of `Check`. The first that asks for a hold or a stop decides. A slow-down is
+    remembered and the checks go on: it must not hide a hold further down.
+
+    Args:
+        chain: The arm.
+        settings: When to do what.
+        bounds: How hard the arm can be braked.
+        period: Nominal time between ticks [s].
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        settings: GuardSettings | None = None,
+        bounds: MotionBounds | None = None,
+        period: float = 1e-3,
+    ):
+        self.chain = chain
+        self.settings = settings or GuardSettings()
+        bounds = bounds or MotionBounds.of(chain, self.settings.brake_factor)
+        self.period = period
+        self.collision_ahead: CollisionAhead | None = None
+        """Says how free the way is; none: nothing is known about obstacles."""
+        self.held: Verdict | None = None
+        """Why the arm is held or stopped; None while it is not."""
+        self._units = joint_units(chain)
+        self._limits, self._bounds = chain.limits, joint_bounds(chain, self.settings, bounds)
+        self._rates, self._errors = self.settings.torque_rates(chain), self.settings.tracking_errors(chain)
+        self._kernel = measures_kernel()
+        self._measures = np.zeros((chain.n, 5))
+        self._tick = np.array([self.settings.reaction_time, 1.0 / period])
+        self._zero, self._low, self._high = (np.zeros(chain.n) for _ in range(3))
+        self._condition = ConditionNumber(chain)
+        self._seen_at = self._stamp = -np.inf
+        self._rate_exceeded = 0.0
+
+    @property
+    def holding(self) -> bool:
+        """True: the arm is held or stopped."""
+        return self.held is not None
+
+    @property
+    def stopped(self) -> bool:
+        """True: only a reset lets the arm move again."""
+        return self.held is not None and self.held.action is Action.STOP
+
+    def trip(self, verdict: Verdict) -> None:
+        """Remembers a hold or a stop, unless something as severe is known already."""
+        if verdict.action >= Action.HOLD and (self.held is None or verdict.action > self.held.action):
+            self.held = verdict
+
+    def release(self) -> None:
+        """Ends a hold, not a stop."""
+        if not self.stopped:
+            self.held = None
+
+    def reset(self) -> None:
+        """Ends a hold or a stop; what is still wrong is found again by the next tick."""
+        self.held = None
+        self._rate_exceeded = 0.0
+        self._stamp = -np.inf
+
+    def check_input(self, now: float, dt: float, q: Array, qd: Array, stamp: float) -> Verdict:
+        """Can this tick be computed at all?
+
+        Args:
+            now: Time of the tick [s].
+            dt: Since the last tick [s].
+            q: Measured positions [rad or m], shape (n,).
+            qd: Measured velocities [rad/s or m/s], shape (n,).
+            stamp: When they were measured, on the clock of `now` [s].
+        """
+        s = self.settings
+        if self._seen_at == -np.inf:
+            self._seen_at = now
+        # 0 · NaN and 0 · inf are NaN: the cheapest test of a whole vector.
+        if np.dot(q, self._zero) != 0.0 or np.dot(qd, self._zero) != 0.0:
+            blind = now - self._seen_at > s.state_stop_after
+            return self._not_finite(q, qd, Action.STOP if blind else Action.HOLD)
+        age = now - stamp
+        if age > s.state_hold_after:
+            action = Action.STOP if age > s.state_stop_after else Action.HOLD
+            limit = s.state_stop_after if action is Action.STOP else s.state_hold_after
+            return Verdict(action, Check.FRESH, "age of the joint state", None, age, limit, "s")
+        if not 0.0 < dt <= s.longest_tick:
+            return Verdict(Action.HOLD, Check.CLOCK, "time between ticks", None, dt, s.longest_tick, "s")
+        if age < -s.clock_ahead:
+            return Verdict(Action.HOLD, Check.CLOCK, "lead of the joint state's stamp", None, -age, s.clock_ahead, "s")
+        if stamp < self._stamp:
+            back, self._stamp = self._stamp - stamp, stamp
+            return Verdict(Action.HOLD, Check.CLOCK, "step back of the joint state's stamp", None, back, 0.0, "s")
+        self._stamp, self._seen_at = stamp, now
+        return PASSED
+
+    def check_output(
+        self,
+        dt: float,
+        state: State,
+        reference: Reference,
+        tau: Array,
+        last: Array,
+        *,
+        stiff: bool = True,
+        cartesian: bool = False,
+    ) -> Verdict:
+        """May the arm get these efforts?
+
+        Args:
+            dt: Since the last tick [s].
+            state: What the arm does.
+            reference: What it should do.
+            tau: Efforts of the law [N m or N], shape (n,).
+            last: What the arm got last [N m or N], shape (n,).
+            stiff: The law is meant to keep the arm at the reference.
+            cartesian: The law acts along the axes of the tip.
+        """
+        self._tick[1] = 1.0 / dt
+        measures = self._measures
+        fine = self._kernel(state.q, state.qd, tau, last, reference.q, self._bounds, self._tick, measures)
+        if not fine:
+            return self._not_finite(state.q, tau, Action.STOP)
+        if not stiff:
+            measures[:, TRACKING] = 0.0
+        slow = PASSED
+        if measures.flat[measures.argmax()] > 1.0:
+            slow = self._judge(dt, state, reference, tau, last)
+            if slow.action >= Action.HOLD:
+                return slow
+        else:
+            self._rate_exceeded = 0.0
+        if cartesian:
+            slow = _worse(slow, self._singular(state))
+        if slow.action < Action.HOLD and self.collision_ahead is not None:
+            slow = _worse(slow, self._collision(state, reference))
+        if slow.action < Action.HOLD and dt > self.settings.late_slow:
+            slow = _worse(slow, self._late(dt))
+        return slow
+
+    def limit(self, tau: Array, last: Array, dt: float, out: Array) -> None:
+        """Clips efforts to the effort and torque-rate limits; what is not finite becomes the last effort.
+
+        Args:
+            tau: [N m or N], shape (n,).
+            last: What the arm got last [N m or N], shape (n,).
+            dt: Since then [s].
+            out: What the arm gets now [N m or N], shape (n,).
+        """
+        low, high = self._low, self._high
+        np.multiply(self._rates, min(max(dt, 0.0), 5.0 * self.period), high)
+        np.subtract(last, high, low)
+        np.add(last, high, high)
+        np.maximum(low, -self._limits.effort, low)
+        np.minimum(high, self._limits.effort, high)
+        np.maximum(tau, low, out)
+        np.minimum(out, high, out)
+        if np.dot(out, self._zero) != 0.0:
+            np.copyto(out, last, where=~np.isfinite(out))
+
+    def _judge(self, dt: float, state: State, reference: Reference, tau: Array, last: Array) -> Verdict:
+        """The checks per joint, one by one, now that one of them is known to fail."""
+        s, limits = self.settings, self._limits
+        worst, most = self._measures.argmax(axis=0), self._measures.max(axis=0)
+        if most[POSITION] > 1.0:
+            j = int(worst[POSITION])
+            limit = limits.upper[j] if state.qd[j] > 0.0 else limits.lower[j]
+            return self._verdict(Action.HOLD, Check.POSITION, "stopping point", j, self._stopping_point(state, j), limit)
+        slow = PASSED
+        if most[VELOCITY] > s.velocity_slow:
+            j = int(worst[VELOCITY])
+            action = Action.HOLD if most[VELOCITY] > s.velocity_hold else Action.SLOW
+            share = s.velocity_hold if action is Action.HOLD else s.velocity_slow
+            speed = _share(1.0 / most[VELOCITY])
+            found = abs(state.qd[j])
+            slow = self._verdict(action, Check.VELOCITY, "speed", j, found, share * limits.velocity[j], "/s", speed)
+            if action is Action.HOLD:
+                return slow
+        if most[EFFORT] > 1.0:
+            j = int(worst[EFFORT])
+            speed = _share(1.0 / most[EFFORT])
+            found = self._effort(Action.SLOW, Check.EFFORT, "effort", j, abs(tau[j]), limits.effort[j], "", speed)
+            slow = _worse(slow, found)
+        self._rate_exceeded = self._rate_exceeded + dt if most[RATE] > 1.0 else 0.0
+        if most[RATE] > 1.0:
+            j = int(worst[RATE])
+            action = Action.HOLD if self._rate_exceeded > s.torque_rate_hold_after else Action.SLOW
+            rate = abs(tau[j] - last[j]) / dt
+            found = self._effort(action, Check.TORQUE_RATE, "torque rate", j, rate, self._rates[j], "/s", 0.5)
+            slow = _worse(slow, found)
+            if action is Action.HOLD:
+                return slow
+        if most[TRACKING] > 1.0:
+            j = int(worst[TRACKING])
+            error = abs(reference.q[j] - state.q[j])
+            return self._verdict(Action.HOLD, Check.TRACKING, "distance to the reference", j, error, self._errors[j])
+        return slow
+
+    def _stopping_point(self, state: State, j: int) -> float:
+        v = float(state.qd[j])
+        return float(state.q[j]) + v * self.settings.reaction_time + v * abs(v) * float(self._bounds[j, 2])
+
+    def _verdict(
+        self, action: Action, check: Check, what: str, j: int, amount: float, limit: float, per: str = "", speed: float = 1.0
+    ) -> Verdict:
+        name, unit = self.chain.joint_names[j], self._units[j] + per
+        return Verdict(action, check, what, name, float(amount), float(limit), unit, speed)
+
+    def _effort(
+        self, action: Action, check: Check, what: str, j: int, amount: float, limit: float, per: str, speed: float
+    ) -> Verdict:
+        unit = ("N m" if self._units[j] == "rad" else "N") + per
+        return Verdict(action, check, what, self.chain.joint_names[j], float(amount), float(limit), unit, speed)
+
+    def _not_finite(self, first: Array, second: Array, action: Action) -> Verdict:
+        wrong = ~(np.isfinite(first) & np.isfinite(second))
+        joint = self.chain.joint_names[int(wrong.argmax())] if wrong.any() else None
+        return Verdict(action, Check.FINITE, "a number that is not finite in state, reference or effort", joint)
+
+    def _singular(self, state: State) -> Verdict:
+        s = self.settings
+        number, leaving = self._condition.update(state)
+        if number <= s.singular_slow:
+            return PASSED
+        share = (s.singular_hold - number) / (s.singular_hold - s.singular_slow)
+        action = Action.HOLD if share <= 0.0 and not leaving else Action.SLOW
+        limit = s.singular_hold if action is Action.HOLD else s.singular_slow
+        what = "condition number of the Jacobian"
+        return Verdict(action, Check.SINGULAR, what, None, number, limit, "1", 1.0 if leaving else _share(share))
+
+    def _collision(self, state: State, reference: Reference) -> Verdict:
+        assert self.collision_ahead is not None
+        free = float(self.collision_ahead(state, reference))
+        if free >= 1.0:
+            return PASSED
+        # Not `free <= 0`: a forecast that is not a number holds the arm.
+        action = Action.SLOW if free > 0.0 else Action.HOLD
+        return Verdict(action, Check.COLLISION, "free way ahead", None, free, 1.0, "of full speed", _share(free))
+
+    def _late(self, dt: float) -> Verdict:
+        s = self.settings
+        action = Action.HOLD if dt > s.late_hold else Action.SLOW
+        limit = s.late_hold if action is Action.HOLD else s.late_slow
+        return Verdict(action, Check.DEADLINE, "time between ticks", None, dt, limit, "s", _share(self.period / dt))
+
+
+def _share(value: float) -> float:
+    return min(max(float(value), SLOWEST), 1.0)
+
+
+def _worse(first: Verdict, second: Verdict) -> Verdict:
+    """The more severe of two verdicts, the earlier one if they are alike."""
+    return second if second.action > first.action else first

@@ -1,0 +1,85 @@
+"""The hold: brakes the arm from whatever it does and keeps it there, even when it cannot be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...dynamics import GRAVITY, Payload
+from ...model.chain import Chain
+from ..bounds import MotionBounds
+from ..execution.stopping import StopProfile
+from ..laws.model_based import PDGravity
+from ..state import Array, Reference, State
+
+
+class Hold:
+    """Gravity plus PD, at the measured position once the arm is at rest: never zeros.
+
+    An arm that moves is braked from the measured motion first. While there is no usable measurement, the arm is
+    predicted by forward dynamics under the efforts that it gets: an arm that was moving when its sensors fell silent
+    is braked, not left to coast.
+
+    Args:
+        chain: The arm.
+        bounds: How hard it is braked.
+        gravity: In the base frame [m/s²], shape (3,).
+        payload: What the tip holds.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        bounds: MotionBounds,
+        *,
+        gravity: ArrayLike = GRAVITY,
+        payload: Payload | None = None,
+    ):
+        self.bounds = bounds
+        self._law = PDGravity(chain, gravity=gravity, payload=payload)
+        self._block = np.zeros((3, chain.n))
+        self.reference = Reference.of_block(self._block)
+        """Where the arm is held; a buffer."""
+        self._profile, self._time = StopProfile(chain.n), 0.0
+        self._seen, self._qdd = State(np.zeros(chain.n), np.zeros(chain.n)), np.zeros(chain.n)
+        self._blind = False
+
+    @property
+    def state(self) -> State:
+        """Where the arm is, or is thought to be while it cannot be seen; a buffer."""
+        return self._seen
+
+    def see(self, q: Array, qd: Array) -> None:
+        """A measurement that can be used."""
+        self._seen.take(q, qd)
+        if self._blind:
+            # The arm is not quite where it was thought to be; it is not pulled back.
+            self._blind = False
+            self.capture()
+
+    def predict(self, tau: Array, dt: float) -> None:
+        """No measurement: moves the last one on by the efforts that the arm got.
+
+        Args:
+            tau: [N m or N], shape (n,).
+            dt: For how long [s].
+        """
+        self._blind = True
+        seen = self._seen
+        self._law.model.forward_dynamics(seen.q, seen.qd, tau, self._qdd)
+        np.multiply(self._qdd, dt, self._qdd)
+        np.add(seen.qd, self._qdd, seen.qd)
+        np.multiply(seen.qd, dt, self._qdd)
+        np.add(seen.q, self._qdd, seen.q)
+
+    def capture(self) -> None:
+        """Begins to brake from where the arm is now."""
+        bounds, seen = self.bounds, self._seen
+        self._profile.begin(seen.q, seen.qd, bounds.brake, bounds.lower, bounds.upper)
+        self._time = 0.0
+
+    def step(self, dt: float) -> Array:
+        """Efforts that brake and hold [N m or N], shape (n,): a buffer."""
+        self._time += dt
+        self._profile.sample(self._time, self._block)
+        return self._law.step(self._seen, self.reference, dt)

@@ -1,0 +1,90 @@
+"""What the guard measures in every tick, for all joints in one compiled call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.scalar import sqrt
+from ...model.chain import Chain
+from ..bounds import MotionBounds
+from ..execution.stopping import PEAK
+from ..kernels import Input, compile_formula
+from ..state import Array
+from .settings import GuardSettings
+
+POSITION, VELOCITY, EFFORT, RATE, TRACKING = range(5)
+"""Columns of the result."""
+STILL = 1e-3
+"""Slower than this [rad/s or m/s] a joint is not on its way anywhere."""
+_FAR = 1e8
+"""Stands for a position limit that does not exist."""
+
+
+def measures(
+    q: Sequence[Any],
+    qd: Sequence[Any],
+    tau: Sequence[Any],
+    last: Sequence[Any],
+    q_ref: Sequence[Any],
+    bounds: Sequence[Any],
+    tick: Sequence[Any],
+) -> list[Any]:
+    """Five numbers for one joint, each above 1 if its limit is exceeded; straight-line code over any scalar.
+
+    A position counts as exceeded if the joint moves outwards and could no longer stop before the limit.
+
+    Args:
+        bounds: Lower, upper, stopping distance per squared speed, and one over the limits of velocity, effort, torque
+            rate and tracking error.
+        tick: Reaction time [s] and one over the time of the tick [1/s].
+    """
+    lower, upper, per_square, per_velocity, per_effort, per_rate, per_error = bounds
+    reaction, per_tick = tick
+    speed = _absolute(qd[0])
+    way = qd[0] * reaction + qd[0] * speed * per_square
+    out_up = _positive(qd[0] - STILL) * _positive(q[0] + way - upper)
+    out_down = _positive(-qd[0] - STILL) * _positive(lower - q[0] - way)
+    return [
+        1.0 + out_up + out_down,
+        speed * per_velocity,
+        _absolute(tau[0]) * per_effort,
+        _absolute(tau[0] - last[0]) * per_tick * per_rate,
+        _absolute(q_ref[0] - q[0]) * per_error,
+    ]
+
+
+def joint_bounds(chain: Chain, settings: GuardSettings, bounds: MotionBounds) -> Array:
+    """The constants that `measures` needs, shape (n, 7)."""
+    margin = settings.position_margin
+    with np.errstate(divide="ignore"):
+        columns = [
+            np.maximum(bounds.lower + margin, -_FAR),
+            np.minimum(bounds.upper - margin, _FAR),
+            # The stop profile takes PEAK v / a of time and covers half of v times that.
+            0.5 * PEAK / bounds.brake,
+            1.0 / chain.limits.velocity,
+            1.0 / chain.limits.effort,
+            1.0 / settings.torque_rates(chain),
+            1.0 / settings.tracking_errors(chain),
+        ]
+    return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+@functools.cache
+def measures_kernel() -> Any:
+    """Compiled `measures`, one row per joint: kernel(q, qd, tau, last, q_ref, bounds, tick, out)."""
+    numbers = [Input(name, (1,)) for name in ("q", "qd", "tau", "last", "q_ref")]
+    inputs = [*numbers, Input("bounds", (7,)), Input("tick", (2,), shared=True)]
+    return compile_formula("guard_measures", inputs, (5,), measures)
+
+
+def _absolute(x: Any) -> Any:
+    return sqrt(x * x)
+
+
+def _positive(x: Any) -> Any:
+    return 0.5 * (x + _absolute(x))

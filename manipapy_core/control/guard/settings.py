@@ -1,0 +1,73 @@
+"""The numbers of the guard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...model.chain import Chain
+from ..state import Array, positive
+
+
+@dataclass(frozen=True, eq=False)
+class GuardSettings:
+    """When the guard slows down, holds or stops. Numbers per joint may be given as one for all."""
+
+    state_hold_after: float = 0.02
+    """Age of the joint state from which on the arm is held [s]."""
+    state_stop_after: float = 0.1
+    """Age from which on it is stopped [s]."""
+    clock_ahead: float = 0.01
+    """How far the stamp of a state may lie in the future [s]."""
+    longest_tick: float = 0.5
+    """A longer time between ticks is a jump of the clock, not a late tick [s]."""
+    position_margin: float = 0.002
+    """Distance from a position limit at which a stop must end [rad or m]."""
+    reaction_time: float = 0.004
+    """Between a measurement and the effort that answers it [s]."""
+    velocity_slow: float = 1.05
+    """Share of the velocity limit above which trajectories slow down."""
+    velocity_hold: float = 1.25
+    """Share above which the arm is held."""
+    effort_rise_time: float = 0.02
+    """Torque rate limit: from nothing to the effort limit takes this long [s]."""
+    torque_rate: ArrayLike | None = None
+    """The torque rate limit itself, where the robot's maker gives one [N m/s or N/s], shape (n,)."""
+    torque_rate_hold_after: float = 0.1
+    """A law that exceeds the torque rate for so long is replaced by a hold [s]."""
+    tracking_error: ArrayLike = 0.25
+    """Allowed distance from the reference, for laws that are meant to be there [rad or m], shape (n,)."""
+    singular_slow: float = 17.0
+    """Condition number of the Jacobian from which on tip laws slow down."""
+    singular_hold: float = 30.0
+    """Condition number at which a tip law is replaced by a hold, unless the arm is leaving."""
+    late_slow: float = 0.005
+    """Time between ticks from which on trajectories slow down [s]."""
+    late_hold: float = 0.05
+    """Time between ticks from which on the arm is held [s]."""
+    brake_factor: float = 2.0
+    """How much harder than in normal motion a hold brakes."""
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            if name not in ("torque_rate", "tracking_error"):
+                positive(getattr(self, name), name, "s, rad, m or 1")
+
+    def torque_rates(self, chain: Chain) -> Array:
+        """[N m/s or N/s], shape (n,); inf where neither a rate nor an effort limit is known."""
+        if self.torque_rate is None:
+            return chain.limits.effort / self.effort_rise_time
+        return _per_joint("torque_rate", self.torque_rate, chain)
+
+    def tracking_errors(self, chain: Chain) -> Array:
+        """[rad or m], shape (n,)."""
+        return _per_joint("tracking_error", self.tracking_error, chain)
+
+
+def _per_joint(name: str, values: ArrayLike, chain: Chain) -> Array:
+    array = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (chain.n,)))
+    for value in array:
+        positive(float(value), name, "per joint")
+    return array

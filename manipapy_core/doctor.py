@@ -1,0 +1,144 @@
+"""Looks at this machine and says what manipapy can use, what it cannot, and how to change that."""
+
+from __future__ import annotations
+
+import enum
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class State(enum.Enum):
+    """How good a finding is."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    """Not there, and not needed by everyone."""
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at."""
+
+    subject: str
+    state: State
+    detail: str
+    cure: str = ""
+    """What to do about it; empty when there is nothing to do."""
+
+
+CORE_MODULES = {"numpy": "numpy", "llvmlite": "llvmlite", "yaml": "pyyaml", "xacro": "xacro"}
+"""Modules that the library cannot do without, and the names of their packages."""
+
+EXTRA_MODULES = {
+    "ros": ("rclpy", "the ROS 2 nodes"),
+    "sim": ("pybullet", "physics simulation"),
+    "perception": ("cv2", "stereo obstacle perception"),
+    "planning": ("ompl", "motion planning"),
+    "collision": ("coal", "exact distances between meshes"),
+    "viewer": ("viser", "the viewer in a browser"),
+    "gpu": ("cupy", "batches on an NVIDIA GPU"),
+    "plots": ("matplotlib", "plots"),
+    "big": ("dask", "large offline jobs"),
+    "test": ("pinocchio", "the reference of the tests"),
+}
+"""Per extra of the package: the module that tells whether it is installed, and what it is for."""
+
+
+def examine() -> Iterator[Finding]:
+    """Every finding, the essential ones first. Of the heavy packages only CuPy is imported, if there is one."""
+    yield _python()
+    yield from _core_packages()
+    yield from _compilers()
+    yield _ros()
+    yield _interfaces()
+    yield _gpu()
+    yield from _extras()
+
+
+def _python() -> Finding:
+    # An older Python than 3.10 does not get this far: neither pip nor make setup installs there.
+    return Finding("Python", State.OK, f"{platform.python_version()} at {sys.executable}")
+
+
+def _core_packages() -> Iterator[Finding]:
+    for module, package in CORE_MODULES.items():
+        if _installed(module):
+            yield Finding(package, State.OK, _version(package))
+        else:
+            yield Finding(package, State.PROBLEM, "missing", f"pip install {package}")
+
+
+def _compilers() -> Iterator[Finding]:
+    purpose = "only needed to build the ROS interfaces with pip"
+    for tool in ("gcc", "g++"):
+        path = shutil.which(tool)
+        if path is None:
+            yield Finding(tool, State.ABSENT, purpose, "apt install build-essential")
+        else:
+            yield Finding(tool, State.OK, path)
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if header.exists():
+        yield Finding("Python headers", State.OK, str(header))
+    else:
+        yield Finding("Python headers", State.ABSENT, purpose, "apt install python3-dev")
+
+
+def _ros() -> Finding:
+    spec = importlib.util.find_spec("rclpy")
+    if spec is None or spec.origin is None:
+        detail = "no rclpy: the library works, the nodes do not"
+        return Finding("ROS 2", State.ABSENT, detail, "make setup, or source the setup.bash of a ROS 2 Jazzy")
+    in_environment = Path(spec.origin).is_relative_to(sys.prefix)
+    distribution = os.environ.get("ROS_DISTRO")
+    if in_environment and distribution:
+        detail = f"the ROS wheels of this environment and the distribution {distribution} are both in reach"
+        cure = "a terminal without ROS for the wheels, or make distclean setup with ROS sourced"
+        return Finding("ROS 2", State.PROBLEM, detail, cure)
+    return Finding("ROS 2", State.OK, "from PyPI" if in_environment else f"distribution {distribution}")
+
+
+def _interfaces() -> Finding:
+    # The source folder of that name is importable as a namespace from the top of the clone; only a built one has srv.
+    if _installed("manipapy_msgs") and importlib.util.find_spec("manipapy_msgs.srv") is not None:
+        return Finding("manipapy_msgs", State.OK, "built")
+    cure = "make setup, or colcon build --base-paths . manipapy_msgs"
+    return Finding("manipapy_msgs", State.ABSENT, "not built: the nodes need it", cure)
+
+
+def _gpu() -> Finding:
+    from .compiler.gpu_doctor import diagnose, look
+
+    diagnosis = diagnose(look())
+    state, word = (State.OK, "used") if diagnosis.used else (State.ABSENT, "not used")
+    return Finding("GPU", state, f"{word}: {diagnosis.reason}", diagnosis.cure)
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (module, purpose) in EXTRA_MODULES.items():
+        if _installed(module):
+            yield Finding(f"[{extra}]", State.OK, purpose)
+        elif extra == "sim" and sys.version_info >= (3, 12):
+            cure = "Python 3.10 or 3.11; or compile it: pip install pybullet (about ten minutes)"
+            yield Finding(f"[{extra}]", State.ABSENT, f"{purpose}; PyBullet has no wheel for this Python", cure)
+        else:
+            yield Finding(f"[{extra}]", State.ABSENT, purpose, f"make setup EXTRAS=ros,test,{extra}")
+
+
+def _installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "version unknown"

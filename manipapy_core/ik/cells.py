@@ -1,0 +1,163 @@
+"""The cell of a pose in the seed table: what of it does not depend on the first and the last joint.
+
+With both of them revolute, T = A · Rz(q_1) · C(q_2 … q_n−1) · Rz(q_n) · B. The first joint turns the whole about its
+axis and the last one only rolls the tip, so distance r from the first axis, height z along it, and the direction of
+the last axis seen from the azimuth decide what the joints between must do; two angles give the others.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+GRID = (10, 20, 10)
+"""Cells in r, in z, and along each side of the square that the directions are folded onto."""
+CELLS = GRID[0] * GRID[1] * GRID[2] ** 2
+FRAME = 28
+"""Numbers of a frame: rows of A⁻¹ and of B⁻¹ (12 each), smallest r and z, one over the size of a cell in r and z."""
+
+
+@njit(cache=True, nogil=True)
+def sign(x):  # type: ignore[no-untyped-def]
+    return -1.0 if x < 0.0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def fold(x, y, z):  # type: ignore[no-untyped-def]
+    """A direction as a point of the square [−1, 1]²: the octahedron |x| + |y| + |z| = 1 with its lower half unfolded."""
+    size = 1.0 / (abs(x) + abs(y) + abs(z))
+    u, v = x * size, y * size
+    return ((1.0 - abs(v)) * sign(u), (1.0 - abs(u)) * sign(v)) if z < 0.0 else (u, v)
+
+
+@njit(cache=True, nogil=True)
+def arctangent(y, x):  # type: ignore[no-untyped-def]
+    """atan2 to some 1e-6 rad, in a third of the time: it only makes a seed."""
+    small, large = min(abs(x), abs(y)), max(abs(x), abs(y))
+    t = small / (large + 1e-300)
+    z = t * t
+    angle = t * (0.99997726 + z * (-0.33262347 + z * (0.19354346 + z * (-0.11643287 + z * (0.05265332 - 0.0117212 * z)))))
+    if abs(y) > abs(x):
+        angle = 0.5 * math.pi - angle
+    if x < 0.0:
+        angle = math.pi - angle
+    return -angle if y < 0.0 else angle
+
+
+@njit(cache=True, nogil=True)
+def clamp(index, count):  # type: ignore[no-untyped-def]
+    return min(max(index, 0), count - 1)
+
+
+@njit(cache=True, nogil=True)
+def locate(T, frame, place):  # type: ignore[no-untyped-def]
+    """Cell of a pose.
+
+    Args:
+        T: T_base_tip, shape (4, 4) or (3, 4).
+        frame: See `FRAME`.
+        place: Written: index of the cell; azimuth and roll [rad], which add to the first and the last joint; squared
+            distance from the middle of the cell, in cells.
+    """
+    rows, columns, side = GRID
+    # X = A⁻¹ T B⁻¹, of which the x and z axes and the place are needed
+    half = np.empty((3, 4))
+    for r in range(3):
+        for c in range(4):
+            half[r, c] = frame[4 * r] * T[0, c] + frame[4 * r + 1] * T[1, c] + frame[4 * r + 2] * T[2, c]
+        half[r, 3] += frame[4 * r + 3]
+    X = np.empty((3, 4))
+    for r in range(3):
+        for c in (0, 2, 3):
+            X[r, c] = half[r, 0] * frame[12 + c] + half[r, 1] * frame[16 + c] + half[r, 2] * frame[20 + c]
+        X[r, 3] += half[r, 3]
+    radius = math.sqrt(X[0, 3] ** 2 + X[1, 3] ** 2)
+    cosine, sine = (X[0, 3] / radius, X[1, 3] / radius) if radius > 1e-9 else (1.0, 0.0)
+    # the last axis a and the tip's x, seen from the azimuth
+    a0, a1, a2 = cosine * X[0, 2] + sine * X[1, 2], cosine * X[1, 2] - sine * X[0, 2], X[2, 2]
+    x0, x1, x2 = cosine * X[0, 0] + sine * X[1, 0], cosine * X[1, 0] - sine * X[0, 0], X[2, 0]
+    u, v = fold(a0, a1, a2)
+    fine_r, fine_z = (radius - frame[24]) * frame[26], (X[2, 3] - frame[25]) * frame[27]
+    fine_u, fine_v = (u + 1.0) * (0.5 * side), (v + 1.0) * (0.5 * side)
+    ir, iz = clamp(math.floor(fine_r), rows), clamp(math.floor(fine_z), columns)
+    iu, iv = clamp(math.floor(fine_u), side), clamp(math.floor(fine_v), side)
+
+    # roll is counted from a coordinate axis far from a, the same one for the whole cell
+    mu, mv = (iu + 0.5) * (2.0 / side) - 1.0, (iv + 0.5) * (2.0 / side) - 1.0
+    mw = 1.0 - abs(mu) - abs(mv)
+    if mw < 0.0:
+        mu, mv = (1.0 - abs(mv)) * sign(mu), (1.0 - abs(mu)) * sign(mv)
+    mu, mv, mw = abs(mu), abs(mv), abs(mw)
+    b0, b1, b2 = 0.0, 0.0, 0.0
+    if mu < mv and mu < mw:
+        b0 = 1.0
+    elif mv < mw:
+        b1 = 1.0
+    else:
+        b2 = 1.0
+    along = b0 * a0 + b1 * a1 + b2 * a2
+    b0, b1, b2 = b0 - along * a0, b1 - along * a1, b2 - along * a2
+    side_x = (a1 * b2 - a2 * b1) * x0 + (a2 * b0 - a0 * b2) * x1 + (a0 * b1 - a1 * b0) * x2
+    place[0] = ((ir * columns + iz) * side + iu) * side + iv
+    place[1] = arctangent(sine, cosine)
+    place[2] = arctangent(side_x, b0 * x0 + b1 * x1 + b2 * x2)
+    dr, dz, du, dv = fine_r - ir - 0.5, fine_z - iz - 0.5, fine_u - iu - 0.5, fine_v - iv - 0.5
+    place[3] = dr * dr + dz * dz + du * du + dv * dv
+
+
+@njit(cache=True, nogil=True)
+def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-def]
+    """Keeps, for every cell, samples near its middle, away from the limits and different from each other.
+
+    Args:
+        T: Poses of the samples, shape (N, 4, 4).
+        q: Their joints, shape (N, n).
+        table: Written: candidates per cell, shape (cells, candidates, n); first and last joint without the angles.
+        score: Written: lower is better, inf where a candidate is missing, shape (cells, candidates).
+    """
+    wish, spread, margin = 20.0, 0.5, 0.8
+    count, n = table.shape[1], q.shape[1]
+    place = np.empty(4)
+    for i in range(q.shape[0]):
+        locate(T[i], frame, place)
+        cell, value = np.int64(place[0]), place[3]
+        for j in range(1, n - 1):
+            width = upper[j] - lower[j]
+            off = abs(2.0 * q[i, j] - lower[j] - upper[j]) / width if width > 0.0 else 0.0
+            if width < 2.0 * math.pi - 1e-9 and off > margin:
+                value += wish * (off - margin) ** 2
+        chosen = 0
+        for k in range(count):
+            if score[cell, k] > score[cell, chosen]:
+                chosen = k
+        for k in range(count):
+            if score[cell, k] < np.inf:
+                apart = 0.0
+                for j in range(1, n - 1):
+                    apart = max(apart, abs(q[i, j] - table[cell, k, j]))
+                if apart < spread:
+                    chosen = k  # nearly the same: the better one stays
+        if value < score[cell, chosen]:
+            score[cell, chosen] = value
+            table[cell, chosen] = q[i]
+            table[cell, chosen, 0] = q[i, 0] - place[1]
+            table[cell, chosen, n - 1] = q[i, n - 1] - place[2]
+
+
+@njit(cache=True, nogil=True)
+def arrange(lower, upper, table, score):  # type: ignore[no-untyped-def]
+    """Best candidates first; the outer joints within half a turn of their middle; NaN where there is none."""
+    n = table.shape[2]
+    for cell in range(table.shape[0]):
+        order = np.argsort(score[cell])
+        table[cell] = table[cell][order]
+        score[cell] = score[cell][order]
+        for k in range(table.shape[1]):
+            for j in (0, n - 1):
+                middle = 0.5 * (lower[j] + upper[j])
+                turns = np.round((table[cell, k, j] - middle) / (2.0 * math.pi))
+                table[cell, k, j] -= turns * 2.0 * math.pi
+            if not score[cell, k] < np.inf:
+                table[cell, k, 0] = np.nan

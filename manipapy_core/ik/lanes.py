@@ -1,0 +1,205 @@
+"""Which start runs in which lane: the branchy half of the numeric search, compiled by Numba.
+
+The iteration itself is machine code of the robot compiler and is called by its address, a plain number at run time, so
+that what Numba compiles (and keeps on disk) serves every robot. Starts of a pose are counted: −1 is the caller's own
+seed, 0 … K−1 are the candidates of the pose's cell in the seed table, and all that follow are points of a sequence
+that fills the space between the limits evenly. The same pose therefore always meets the same starts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from .cells import locate
+from .poses import POSE_DEFECT
+
+TURN = 2.0 * math.pi
+TARGET, STATE = 12, 5
+"""Rows of a lane for the target pose and for the books of `ik_step.STATE`."""
+ITERATIONS, ERROR, STALLS, POSITION, ROTATION = range(STATE)
+LOWER, UPPER, STRIDE, QUICK, PATIENT, EMPHASIS = range(6)
+"""Rows of the `numbers` of a search: limits to search in, stride of the even sequence, two sets of settings, and
+the weights or the axis of the task."""
+NUMBERS = 6
+NEVER = -1e30
+"""Iterations of an idle lane: it never comes to its last one."""
+
+
+@intrinsic
+def call_iteration(typing_context, address, q, target, state, lower, upper, settings, emphasis):  # type: ignore[no-untyped-def]
+    """Calls `llvm_iterate.Iteration` at an address with seven pointers."""
+    signature = types.int64(*[types.int64] * 8)
+
+    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        function = builder.inttoptr(arguments[0], ir.FunctionType(word, [word] * 7).as_pointer())
+        return builder.call(function, list(arguments[1:]))
+
+    return signature, generate
+
+
+@njit(cache=True, nogil=True)
+def run_lanes(address, work, numbers, settings, n):  # type: ignore[no-untyped-def]
+    """Runs all lanes until one ends: bits of the lanes that are solved, and of those that gave up."""
+    row = work.strides[0]
+    start = work.ctypes.data
+    mask = call_iteration(
+        address,
+        start,
+        start + n * row,
+        start + (n + TARGET) * row,
+        numbers[LOWER].ctypes.data,
+        numbers[UPPER].ctypes.data,
+        numbers[settings].ctypes.data,
+        numbers[EMPHASIS].ctypes.data,
+    )
+    return mask & 0xFFFFFFFF, mask >> 32
+
+
+@njit(cache=True, nogil=True)
+def set_target(work, n, lane, T):  # type: ignore[no-untyped-def]
+    for r in range(3):
+        for c in range(4):
+            work[n + 4 * r + c, lane] = T[r, c]
+
+
+@njit(cache=True, nogil=True)
+def put_to_sleep(work, n, lane):  # type: ignore[no-untyped-def]
+    for row in range(TARGET):
+        work[n + row, lane] = np.nan
+    work[n + TARGET + ITERATIONS, lane] = NEVER
+    work[n + TARGET + ERROR, lane] = 0.0
+    work[n + TARGET + STALLS, lane] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def begin(work, numbers, n, lane, start, own_seed, table, place):  # type: ignore[no-untyped-def]
+    """Puts start number `start`, or the next one that fits the limits, into a lane; returns the number after it."""
+    lower, upper = numbers[LOWER], numbers[UPPER]
+    books = n + TARGET
+    work[books + ITERATIONS, lane] = 0.0
+    work[books + ERROR, lane] = 1e30
+    work[books + STALLS, lane] = 0.0
+    if start < 0:
+        for j in range(n):
+            work[j, lane] = min(max(own_seed[j], lower[j]), upper[j])
+        return 0
+    candidates, last, cell = table.shape[1], n - 1, np.int64(place[0])
+    while start < candidates:
+        first_angle = into_range(table[cell, start, 0] + place[1], lower[0], upper[0])
+        last_angle = into_range(table[cell, start, last] + place[2], lower[last], upper[last])
+        if lower[0] <= first_angle <= upper[0] and lower[last] <= last_angle <= upper[last]:
+            for j in range(1, last):
+                work[j, lane] = table[cell, start, j]
+            work[0, lane] = first_angle
+            work[last, lane] = last_angle
+            return start + 1
+        start += 1
+    for j in range(n):
+        share = 0.5 + (start - candidates) * numbers[STRIDE, j]
+        work[j, lane] = lower[j] + (share - math.floor(share)) * (upper[j] - lower[j])
+    return start + 1
+
+
+@njit(cache=True, nogil=True)
+def into_range(angle, lower, upper):  # type: ignore[no-untyped-def]
+    """One turn more or less if that is what takes the angle between the limits; NaN stays NaN."""
+    if angle > upper:
+        return angle - TURN
+    return angle + TURN if angle < lower else angle
+
+
+@njit(cache=True, nogil=True)
+def defect_of(T):  # type: ignore[no-untyped-def]
+    """How far a matrix is from SE(3): largest element of |R R^T − 1| and of the last row's error; NaN if not finite."""
+    worst = 0.0
+    for a in range(3):
+        for b in range(a + 1):
+            product = T[a, 0] * T[b, 0] + T[a, 1] * T[b, 1] + T[a, 2] * T[b, 2]
+            worst = max(worst, abs(product - (1.0 if a == b else 0.0)))
+        worst = max(worst, abs(T[3, a]))
+    worst = max(worst, abs(T[3, 3] - 1.0))
+    determinant = (
+        T[0, 0] * (T[1, 1] * T[2, 2] - T[1, 2] * T[2, 1])
+        - T[0, 1] * (T[1, 0] * T[2, 2] - T[1, 2] * T[2, 0])
+        + T[0, 2] * (T[1, 0] * T[2, 1] - T[1, 1] * T[2, 0])
+    )
+    worst = max(worst, abs(determinant - 1.0))
+    total = 0.0
+    for r in range(4):
+        for c in range(4):
+            total += T[r, c]
+    return worst if abs(total) < 1e9 else np.nan
+
+
+@njit(cache=True, nogil=True)
+def defects_of(T, defects):  # type: ignore[no-untyped-def]
+    for i in range(T.shape[0]):
+        defects[i] = defect_of(T[i])
+
+
+@njit(cache=True, nogil=True)
+def search_one(address, work, numbers, table, frame, own_seed, T, settings, start, stop, n, out):  # type: ignore[no-untyped-def]
+    """Starts `start` … `stop` − 1 of one pose, as many at a time as there are lanes, until one is solved.
+
+    Args:
+        out: Written: q, the squared errors of position and rotation, iterations of that start, starts begun, the
+            number of the next start. The best start's if none is solved.
+
+    Returns:
+        1 if one is solved, 0 if not, −1 if T is too far from SE(3) to be tried.
+    """
+    if not defect_of(T) <= POSE_DEFECT:
+        return -1
+    lanes = work.shape[1]
+    books = n + TARGET
+    place = np.zeros(4)
+    if start < table.shape[1]:
+        locate(T, frame, place)
+    best, begun, running = np.inf, 0, 0
+    alone = start < 0  # nobody may overtake the caller's own seed
+    for lane in range(lanes):
+        if start < stop and (lane == 0 or not alone):
+            set_target(work, n, lane, T)
+            start = begin(work, numbers, n, lane, start, own_seed, table, place)
+            begun += 1
+            running += 1
+        else:
+            put_to_sleep(work, n, lane)
+    while running > 0:
+        solved, given_up = run_lanes(address, work, numbers, settings, n)
+        for lane in range(lanes):
+            bit = 1 << lane
+            if (solved | given_up) & bit == 0:
+                continue
+            error = -1.0 if solved & bit else work[books + ERROR, lane]
+            if error < best:
+                best = error
+                for j in range(n):
+                    out[j] = work[j, lane]
+                out[n] = work[books + POSITION, lane]
+                out[n + 1] = work[books + ROTATION, lane]
+                out[n + 2] = work[books + ITERATIONS, lane]
+        out[n + 3] = begun
+        out[n + 4] = start
+        if solved:
+            return 1
+        for lane in range(lanes):
+            idle = work[books + ITERATIONS, lane] < 0.0
+            if given_up & (1 << lane) or (idle and start < stop):
+                if start < stop:
+                    if idle:
+                        set_target(work, n, lane, T)
+                        running += 1
+                    start = begin(work, numbers, n, lane, start, own_seed, table, place)
+                    begun += 1
+                else:
+                    put_to_sleep(work, n, lane)
+                    running -= 1
+    return 0

@@ -1,0 +1,211 @@
+"""The numeric solver of one chain and task: compiled iteration, seed table, and a work space per thread."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler import llvm_iterate
+from ..compiler.algorithms.ik_step import SETTINGS, STATE, Task, Variant
+from ..compiler.mechanism import from_chain
+from ..model.chain import Chain
+from ..model.elements import Array
+from .bounds import Bounds, Reach, reach, search_bounds, to_winding
+from .poses import NotAPose, pose_defects
+from .seeds import SeedTable, table_for
+
+QUICK_STARTS = 32
+"""Starts with little damping and little patience; nearly every pose is solved by the first or the second."""
+PATIENT_STARTS = 64
+"""Starts with more of both, for the poses that are left."""
+POLISHED = 1e-10
+"""Errors [m and rad] that polishing aims at."""
+BEST_MARGIN = 0.9
+"""Share of a tolerance that the solver aims at, so that another program's rounding does not put a solution outside."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """When a pose is reached."""
+
+    position: float = 1e-6
+    """[m]"""
+    orientation: float = 1e-6
+    """[rad]"""
+
+
+@dataclass(frozen=True)
+class Emphasis:
+    """What of the pose counts; hashable, so that solvers can be kept by it."""
+
+    task: Task = Task.POSE
+    numbers: tuple[float, ...] = (0.0,) * 6
+    """Six row weights (`Task.WEIGHTED`), or the axis in the tip frame and three zeros (`Task.AXIS`)."""
+
+
+class Candidate(NamedTuple):
+    """Where a search ended."""
+
+    solved: bool
+    q: Array
+    position_error: float
+    """[m]"""
+    orientation_error: float
+    """[rad]"""
+    iterations: int
+    starts: int
+
+
+class Work(threading.local):
+    """Memory that two searches at a time must not share: aligned rows for the lanes, and a row for the answer."""
+
+    def __init__(self, n: int, lanes: int):
+        rows = n + 12 + len(STATE)
+        size, align = rows * lanes * 8, lanes * 8
+        memory = np.zeros(size + align, dtype=np.uint8)
+        offset = -memory.ctypes.data % align
+        self.lanes = memory[offset : offset + size].view(np.float64).reshape(rows, lanes)
+        self.out = np.zeros(n + 5)
+        self.target = np.zeros((4, 4))
+
+
+class NumericSolver:
+    """Searches one chain for one task; safe to use from several threads."""
+
+    def __init__(self, chain: Chain, limits: bool, emphasis: Emphasis, tolerances: Tolerances):
+        from . import lanes, schedule  # Numba takes time to import
+
+        self._search_one, self._search_many = lanes.search_one, schedule.search_many
+        self._quick, self._patient = lanes.QUICK, lanes.PATIENT
+        self.n = chain.n
+        self.bounds: Bounds = search_bounds(chain, limits)
+        mechanism = from_chain(chain)
+        self.reach: Reach = reach(mechanism, search_bounds(chain, False))
+        variant = Variant(emphasis.task, self.bounds.stops)
+        self.iteration = llvm_iterate.load(
+            variant.signature(), ("q", "state"), f"{mechanism.digest()} {variant!r}", lambda: variant.trace(mechanism)
+        )
+        self.table: SeedTable = table_for(chain)
+        self._numbers = np.zeros((lanes.NUMBERS, max(chain.n, len(SETTINGS))))
+        self._set_numbers(emphasis, tolerances)
+        self.work = Work(chain.n, self.iteration.lanes)
+        self._no_seed = np.zeros(0)
+
+    def _set_numbers(self, emphasis: Emphasis, tolerances: Tolerances) -> None:
+        rows, n = self._numbers, self.n
+        rows[0, :n], rows[1, :n] = self.bounds.lower, self.bounds.upper
+        rows[2, :n] = even_strides(n)
+        per_position = 1.0 / (BEST_MARGIN * tolerances.position) ** 2
+        per_rotation = 1.0 / (BEST_MARGIN * tolerances.orientation) ** 2
+        rows[3, : len(SETTINGS)] = 0.03, 25.0, per_position, per_rotation, 3.0, 0.9, 1.5
+        rows[4, : len(SETTINGS)] = 0.1, 80.0, per_position, per_rotation, 1000.0, 0.9, 1.0
+        rows[5, :6] = emphasis.numbers
+        self._strict = rows.copy()
+        self._strict[4, 2:4] = 1.0 / POLISHED**2
+
+    def one(self, T: Array, q_seed: Array | None = None) -> Candidate:
+        """Quick starts for one pose (4, 4) of any real type; the caller's seed, if given, runs alone at first."""
+        if q_seed is None:
+            return self._one(T, self._no_seed, self._quick, 0, QUICK_STARTS)
+        return self._one(T, q_seed, self._quick, -1, QUICK_STARTS)
+
+    def one_patiently(self, T: Array, *, first: int = QUICK_STARTS, starts: int = PATIENT_STARTS) -> Candidate:
+        """Patient starts for one pose, from number `first` on."""
+        return self._one(T, self._no_seed, self._patient, first, first + starts)
+
+    def _one(self, T: Array, own: Array, settings: int, begin: int, end: int) -> Candidate:
+        work, table, n = self.work, self.table, self.n
+        out = work.out
+        work.target[:] = T
+        verdict = self._search_one(
+            self.iteration.address, work.lanes, self._numbers, table.candidates, table.frame, own, work.target,
+            settings, begin, end, n, out,
+        )  # fmt: skip
+        if verdict < 0:
+            raise NotAPose("T", float(pose_defects(work.target)))
+        q, (position, rotation, iterations, starts, _) = out[:n].copy(), out[n:].tolist()
+        return Candidate(
+            verdict > 0, q, math.sqrt(position), rotation_angle(rotation), int(iterations), int(starts)
+        )
+
+    def many(self, T: Array, q_seeds: Array | None = None) -> tuple[NDArray[np.bool_], Array]:
+        """Quick, then patient starts for every pose (N, 4, 4), writable and contiguous.
+
+        Returns:
+            Which are solved (N,); and q, errors of position [m] and orientation [rad], iterations and starts, side by
+            side, (N, n + 4).
+        """
+        next_start = np.full(len(T), 0 if q_seeds is None else -1)
+        plan = ((self._quick, QUICK_STARTS), (self._patient, PATIENT_STARTS))
+        return self._many(T, q_seeds, self._numbers, next_start, plan)
+
+    def each_start(self, T: Array, first: int, count: int) -> tuple[NDArray[np.bool_], Array]:
+        """Where each of the starts `first` … of one pose (4, 4) ends; as `many`, a row per start."""
+        poses = np.ascontiguousarray(np.broadcast_to(T, (count, 4, 4)))
+        return self._many(poses, None, self._numbers, np.arange(first, first + count), ((self._patient, 1),))
+
+    def polish(self, T: Array, q: Array) -> tuple[NDArray[np.bool_], Array]:
+        """Candidates (N, n) of one pose (4, 4) taken to the last digits from where they are; as `many`."""
+        poses = np.ascontiguousarray(np.broadcast_to(T, (len(q), 4, 4)))
+        return self.follow(poses, q)
+
+    def follow(self, T: Array, q: Array) -> tuple[NDArray[np.bool_], Array]:
+        """One start per pose (N, 4, 4), from its own q (N, n), to the last digits; as `many`."""
+        seeds = to_winding(q, self.bounds)
+        return self._many(T, seeds, self._strict, np.full(len(q), -1), ((self._patient, 1),))
+
+    def _many(
+        self,
+        T: Array,
+        q_seeds: Array | None,
+        numbers: Array,
+        next_start: NDArray[np.int64],
+        plan: tuple[tuple[int, int], ...],
+    ) -> tuple[NDArray[np.bool_], Array]:
+        count, n = len(T), self.n
+        own = np.zeros((0, n)) if q_seeds is None else q_seeds
+        solved, error = np.zeros(count, dtype=bool), np.full(count, np.inf)
+        out = np.zeros((count, n + 4))
+        for settings, budget in plan:
+            if solved.all():
+                break
+            self._search_many(
+                self.iteration.address, self.work.lanes, numbers, self.table.candidates, self.table.frame,
+                own, T, settings, next_start, budget, n, solved, error, out,
+            )  # fmt: skip
+        out[:, n] = np.sqrt(out[:, n])
+        out[:, n + 1] = 4.0 * np.arctan(0.25 * np.sqrt(out[:, n + 1]))
+        return solved, out
+
+
+def even_strides(n: int) -> Array:
+    """Strides of a sequence that fills the unit cube of n dimensions evenly.
+
+    Powers of the root of x^(n+1) = x + 1 (Roberts 2018), the golden ratio for n = 1.
+    """
+    root = 2.0
+    for _ in range(60):
+        root = (1.0 + root) ** (1.0 / (n + 1))
+    return root ** -np.arange(1.0, n + 1)
+
+
+def rotation_angle(square: float) -> float:
+    """Angle [rad] from the square of the iteration's 4 tan(θ/4)."""
+    return 4.0 * math.atan(0.25 * math.sqrt(square))
+
+
+@functools.lru_cache(maxsize=64)
+def solver_for(
+    chain: Chain,
+    limits: bool = True,
+    emphasis: Emphasis = Emphasis(),  # noqa: B008  (frozen)
+    tolerances: Tolerances = Tolerances(),  # noqa: B008
+) -> NumericSolver:
+    """The chain's solver, made at the first use; the most recent ones are kept."""
+    return NumericSolver(chain, limits, emphasis, tolerances)

@@ -1,0 +1,88 @@
+"""The door to PyBullet: imported when the first client opens, one `Client` per physics server."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import lie
+from ..errors import ManipapyError
+from ..model.elements import Array
+from .errors import SimulationUnavailable
+
+
+@functools.cache
+def pybullet() -> Any:
+    """The module `pybullet`.
+
+    Raises:
+        SimulationUnavailable: It is not installed; says how to install it.
+    """
+    try:
+        return importlib.import_module("pybullet")
+    except ImportError as error:
+        cure = "pip install 'manipapy[sim]'"
+        if sys.version_info >= (3, 12):
+            cure += (
+                "; PyBullet has no wheel for Python 3.12 and newer, so use Python 3.10 or 3.11, or let "
+                "`pip install numpy pybullet` compile it (about ten minutes)"
+            )
+        raise SimulationUnavailable(f"the simulation needs PyBullet ({error}): {cure}") from error
+
+
+class Client:
+    """One physics server of its own; every function of PyBullet is a method that talks to this server."""
+
+    def __init__(self, *, gui: bool = False):
+        """Open a server.
+
+        Args:
+            gui: Show a window; otherwise nothing is drawn unless asked for.
+        """
+        self.bullet = pybullet()
+        if gui and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+            # PyBullet would end the whole process here.
+            raise SimulationUnavailable("the window of PyBullet needs a display; set DISPLAY, or use gui=False")
+        self.id: int = self.bullet.connect(self.bullet.GUI if gui else self.bullet.DIRECT)
+        if self.id < 0:
+            raise SimulationUnavailable("PyBullet did not open; it allows one window per process, use gui=False")
+        if gui:
+            self.configureDebugVisualizer(self.COV_ENABLE_GUI, 0)
+
+    def __getattr__(self, name: str) -> Any:
+        if self.__dict__.get("id", -1) < 0:
+            raise ManipapyError("this simulation is closed; open a new one")
+        value = getattr(self.bullet, name)
+        if callable(value):
+            value = functools.partial(value, physicsClientId=self.id)
+        self.__dict__[name] = value  # next time this method is not asked
+        return value
+
+    def close(self) -> None:
+        """Shut the server down; a second call does nothing."""
+        if self.id >= 0:
+            self.bullet.disconnect(physicsClientId=self.id)
+            # PyBullet gives the number to the next server: nothing of this object may reach it.
+            self.__dict__ = {"bullet": self.bullet, "id": -1}
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def to_position_quaternion(T: Array) -> tuple[list[float], list[float]]:
+    """A pose as PyBullet takes it: position [m] and quaternion x, y, z, w."""
+    return T[:3, 3].tolist(), lie.rotation_to_quaternion(T[:3, :3]).tolist()
+
+
+def from_position_quaternion(position: Sequence[float], quaternion: Sequence[float]) -> Array:
+    """A pose as PyBullet gives it, as a homogeneous matrix, shape (4, 4)."""
+    return lie.pose(lie.rotation_from_quaternion(np.asarray(quaternion)), np.asarray(position))

@@ -1,0 +1,277 @@
+"""What moves the joints of a simulated robot: commands in, efforts out, and a hold when the commands stop coming.
+
+Every joint is in one of four modes. EFFORT passes the commanded effort on. VELOCITY and POSITION follow a reference that
+keeps the joint's velocity and acceleration limits. HOLD brakes and then stands still by gravity compensation and a stiff
+servo, never by zero effort. A joint whose effort or velocity command grows too old goes to HOLD by itself, so that a
+controller that dies does not leave its last torque acting.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, UnknownJoint
+from ..model.chain import Chain
+from ..model.elements import Array
+from .errors import CommandRefused
+from .reference import Reference
+from .servo import Servo
+
+
+class DriveMode(enum.IntEnum):
+    """How one joint is driven."""
+
+    HOLD = 0
+    EFFORT = 1
+    VELOCITY = 2
+    POSITION = 3
+
+
+class HoldReason(enum.IntEnum):
+    """Why a joint is in HOLD."""
+
+    NONE = 0
+    """It is not."""
+    START = 1
+    """No command has come yet, or the drive was enabled and waits for one."""
+    TIMEOUT = 2
+    """Commands stopped coming."""
+    REQUESTED = 3
+    """A hold was asked for."""
+
+
+class ResumePolicy(enum.Enum):
+    """What ends a hold by TIMEOUT or REQUESTED. A hold by START ends with the first command under both."""
+
+    ENABLE = "enable() first, then a command"
+    COMMAND = "the next command"
+
+
+@dataclass(frozen=True)
+class DriveSettings:
+    """How patient the drive is."""
+
+    command_timeout: float = 0.020
+    """An effort command older than this [s of simulated time] is replaced by HOLD."""
+    velocity_timeout: float = 0.100
+    """The same for a velocity command [s]. Positions do not grow old."""
+    resume: ResumePolicy = ResumePolicy.ENABLE
+
+    def __post_init__(self) -> None:
+        for name in ("command_timeout", "velocity_timeout"):
+            value = getattr(self, name)
+            if not value > 0.0:
+                raise InputError(f"{name} is {value!r}; give a positive number of seconds (inf switches it off)")
+
+
+@dataclass(frozen=True)
+class DriveStatus:
+    """How the drive of a robot is doing."""
+
+    modes: dict[str, DriveMode]
+    """By joint."""
+    held: dict[str, HoldReason]
+    """Joints in HOLD with the reason."""
+    limited: tuple[str, ...]
+    """Joints whose last command, or whose effort in the last step, was cut to a limit."""
+    timeouts: int
+    """How often commands stopped coming since the start."""
+    refusals: int
+    """How many commands were refused since the start."""
+    last_refusal: str
+    """Why, in words; empty if never."""
+
+
+@dataclass(frozen=True, eq=False)
+class DriveState:
+    """Everything that `Drive` remembers from step to step; arrays have shape (n,)."""
+
+    mode: np.ndarray
+    reason: np.ndarray
+    command: Array
+    stamp: Array
+    """When the last command for the joint came [s]."""
+    limited: np.ndarray
+    effort: Array
+    """Applied in the last step [N m or N]."""
+    reference: Reference
+
+    def copy(self) -> DriveState:
+        arrays = ("mode", "reason", "command", "stamp", "limited", "effort", "reference")
+        return replace(self, **{name: getattr(self, name).copy() for name in arrays})
+
+
+class Drive:
+    """Modes, commands and watchdog of all joints of one robot. Knows nothing of PyBullet."""
+
+    def __init__(self, chain: Chain, gravity_base: Array, time_step: float, settings: DriveSettings):
+        self._chain, self.settings = chain, settings
+        self._servo = Servo(chain, gravity_base, time_step)
+        self._time_step = time_step
+        # Half a step of tolerance: times are sums of steps, and a timeout is a whole number of them.
+        self._patience = {
+            DriveMode.EFFORT: settings.command_timeout - 0.5 * time_step,
+            DriveMode.VELOCITY: settings.velocity_timeout - 0.5 * time_step,
+        }
+        limits = chain.limits
+        self._bounds = {
+            DriveMode.EFFORT: (-limits.effort, limits.effort),
+            DriveMode.VELOCITY: (-limits.velocity, limits.velocity),
+            DriveMode.POSITION: (limits.lower, limits.upper),
+        }
+        self._selections: dict[tuple[str, ...], np.ndarray] = {}
+        self._timeouts = self._refusals = 0
+        self._last_refusal = ""
+        self.state: DriveState
+        self.reset(np.zeros(chain.n))
+
+    def reset(self, q: Array) -> None:
+        """Forget all commands and hold this position [rad or m], shape (n,)."""
+        n = self._chain.n
+        self.state = DriveState(
+            mode=np.full(n, DriveMode.HOLD, dtype=np.int8),
+            reason=np.full(n, HoldReason.START, dtype=np.int8),
+            command=np.zeros(n),
+            stamp=np.zeros(n),
+            limited=np.zeros(n, dtype=bool),
+            effort=np.zeros(n),
+            reference=Reference.at(q, self._chain.limits, self._servo.leash),
+        )
+
+    def command(
+        self, mode: DriveMode, values: ArrayLike, joints: Sequence[str] | None, time: float, q: Array, qd: Array
+    ) -> tuple[str, ...]:
+        """Take a command; joints that it does not name keep what they have.
+
+        Args:
+            mode: EFFORT, VELOCITY or POSITION.
+            values: One number per joint [N m or N, rad/s or m/s, rad or m].
+            joints: Names in the order of the values; all joints in chain order if not given.
+            time: Now [s].
+            q: Measured positions [rad or m], shape (n,); references start there.
+            qd: Measured velocities [rad/s or m/s], shape (n,).
+
+        Returns:
+            Names of the joints whose value was cut to a limit.
+
+        Raises:
+            CommandRefused: Says why; nothing has changed.
+        """
+        try:
+            which = self._select(joints)
+            wanted = self._check(mode, values, which)
+        except InputError as problem:
+            refusal = problem if isinstance(problem, CommandRefused) else CommandRefused(str(problem))
+            self._refusals += 1
+            self._last_refusal = refusal.reason
+            raise refusal from None
+        state, (lower, upper) = self.state, self._bounds[mode]
+        given = np.clip(wanted, lower[which], upper[which])
+        entering = which[state.mode[which] != mode]
+        if entering.size:
+            state.mode[entering] = mode
+            state.reason[entering] = HoldReason.NONE
+            state.reference.start(entering, q, qd)
+        state.command[which] = given
+        state.stamp[which] = time
+        state.limited[which] = given != wanted
+        return tuple(self._chain.joint_names[index] for index in which[given != wanted])
+
+    def hold(self, joints: Sequence[str] | None = None) -> None:
+        """Bring joints (all if not given) to a hold now."""
+        self._hold(self._select(joints), HoldReason.REQUESTED)
+
+    def enable(self, joints: Sequence[str] | None = None) -> None:
+        """Let held joints (all if not given) take commands again; until one comes they stay held."""
+        which = self._select(joints)
+        held = which[self.state.mode[which] == DriveMode.HOLD]
+        self.state.reason[held] = HoldReason.START
+
+    def efforts(self, q: Array, qd: Array, time: float) -> Array:
+        """Efforts for the next step, within the limits [N m or N], shape (n,).
+
+        Args:
+            q: Measured positions [rad or m], shape (n,).
+            qd: Measured velocities [rad/s or m/s], shape (n,).
+            time: Now [s].
+        """
+        state = self.state
+        for mode, patience in self._patience.items():
+            late = (state.mode == mode) & (time - state.stamp > patience)
+            if late.any():
+                self._timeouts += 1
+                self._hold(np.flatnonzero(late), HoldReason.TIMEOUT)
+        servo = state.mode != DriveMode.EFFORT
+        if not servo.any():
+            state.effort[:] = state.command
+            return state.effort
+        r, rd = state.reference.advance(
+            q, qd, state.command, state.mode == DriveMode.POSITION, state.mode == DriveMode.VELOCITY, self._time_step
+        )
+        wanted = self._servo.efforts(q, qd, r, rd, servo, state.reference.braking, state.command)
+        limit = self._chain.limits.effort
+        state.effort[:] = np.clip(wanted, -limit, limit)
+        state.limited[servo] = (state.effort != wanted)[servo]
+        return state.effort
+
+    def status(self) -> DriveStatus:
+        """How things stand."""
+        names, state = self._chain.joint_names, self.state
+        return DriveStatus(
+            modes={name: DriveMode(mode) for name, mode in zip(names, state.mode)},
+            held={name: HoldReason(why) for name, why in zip(names, state.reason) if why != HoldReason.NONE},
+            limited=tuple(name for name, cut in zip(names, state.limited) if cut),
+            timeouts=self._timeouts,
+            refusals=self._refusals,
+            last_refusal=self._last_refusal,
+        )
+
+    def _hold(self, which: np.ndarray, reason: HoldReason) -> None:
+        entering = which[self.state.mode[which] != DriveMode.HOLD]
+        self.state.mode[entering] = DriveMode.HOLD
+        self.state.reason[which] = reason
+        self.state.reference.brake(entering)
+
+    def _select(self, joints: Sequence[str] | None) -> np.ndarray:
+        """Indices of joints by name; looked up once for each list of names."""
+        key = self._chain.joint_names if joints is None else tuple(joints)
+        which = self._selections.get(key)
+        if which is None:
+            for name in key:
+                if name not in self._chain.joint_names:
+                    raise UnknownJoint(name, self._chain.joint_names)
+                if key.count(name) > 1:
+                    raise InputError(f"joint {name!r} is named twice; name each joint once")
+            which = np.array([self._chain.joint_names.index(name) for name in key], dtype=int)
+            self._selections[key] = which
+        return which
+
+    def _check(self, mode: DriveMode, values: ArrayLike, which: np.ndarray) -> Array:
+        """The values as numbers, if they can be commanded."""
+        if mode not in self._bounds:
+            raise CommandRefused(f"mode {mode!r} is not for commands; use EFFORT, VELOCITY or POSITION, or hold()")
+        try:
+            wanted = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise CommandRefused(f"the values are not a list of numbers ({error})") from None
+        if wanted.shape != which.shape:
+            raise CommandRefused(f"{wanted.size} values (shape {wanted.shape}) for {which.size} joints; give one each")
+        finite = np.isfinite(wanted)
+        if not finite.all():
+            index = int(np.argmin(finite))
+            name = self._chain.joint_names[which[index]]
+            raise CommandRefused(f"{mode.name.lower()} of joint {name!r} is {wanted[index]}; give finite numbers", name)
+        if self.settings.resume is ResumePolicy.ENABLE:
+            barred = self.state.reason[which] >= HoldReason.TIMEOUT
+            if barred.any():
+                index = which[int(np.argmax(barred))]
+                name = self._chain.joint_names[index]
+                timeout = self.state.reason[index] == HoldReason.TIMEOUT
+                why = "commands stopped coming" if timeout else "a hold was asked for"
+                raise CommandRefused(f"joint {name!r} is held because {why}; enable the drive first", name)
+        return wanted

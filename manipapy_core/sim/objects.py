@@ -1,0 +1,180 @@
+"""The objects of a scene inside one PyBullet server: made, moved, asked where they are, and removed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import numpy as np
+
+from ..model.elements import Array, Box, Cylinder, Geometry, Mesh, Sphere
+from .bullet import Client, from_position_quaternion, to_position_quaternion
+from .errors import NameTaken, SceneError, UnknownObject
+from .png import texture_image, write_png
+from .scene import Plane, SceneObject, Texture, solid_parts
+from .tessellate import RoundMeshes
+
+FLOOR = 8.0
+"""Edge of the square that is drawn for an endless plane [m]."""
+FLOOR_TILE = 0.5
+"""Edge of its tiles [m]: what lies behind the camera is left out tile by tile."""
+
+
+class Objects:
+    """Named bodies in one server, either to collide or to be seen or both."""
+
+    def __init__(self, client: Client, *, collisions: bool, visuals: bool, round_meshes: RoundMeshes | None = None):
+        self._client, self._collisions, self._visuals = client, collisions, visuals
+        self._round_meshes = round_meshes
+        self._bodies: dict[str, int] = {}
+        self._textures: dict[Texture, int] = {}
+        self.described: dict[str, SceneObject] = {}
+        """By name, in the order of their coming."""
+
+    def add(self, item: SceneObject) -> None:
+        """Make the object at its pose.
+
+        Raises:
+            SceneError: Lists what is wrong with it.
+            NameTaken: There is one of that name.
+        """
+        if item.name in self._bodies:
+            raise NameTaken("object", item.name)
+        problems = item.problems()
+        if problems:
+            raise SceneError(f"object {item.name!r}", problems)
+        position, quaternion = to_position_quaternion(item.T_world_object)
+        client = self._client
+        collision = self._collision_shape(item) if self._collisions else -1
+        visual = self._visual_shape(item) if self._visuals else -1
+        body = client.createMultiBody(item.mass if self._collisions else 0.0, collision, visual, position, quaternion)
+        client.changeDynamics(body, -1, linearDamping=0.0, angularDamping=0.0, lateralFriction=item.friction)
+        if self._visuals and item.texture is not Texture.PLAIN:
+            for shape in client.getVisualShapeData(body):
+                client.changeVisualShape(body, shape[1], textureUniqueId=self._texture(item.texture))
+        self._bodies[item.name] = body
+        self.described[item.name] = item
+
+    def remove(self, name: str) -> None:
+        self._client.removeBody(self.body(name))
+        del self._bodies[name], self.described[name]
+
+    def body(self, name: str) -> int:
+        """PyBullet's number of an object."""
+        if name not in self._bodies:
+            raise UnknownObject(name, list(self._bodies))
+        return self._bodies[name]
+
+    def name_of(self, body: int) -> str | None:
+        """Name of the object with this number; None if it is no object."""
+        return next((name for name, number in self._bodies.items() if number == body), None)
+
+    def pose(self, name: str) -> Array:
+        """T_world_object, shape (4, 4)."""
+        return from_position_quaternion(*self._client.getBasePositionAndOrientation(self.body(name)))
+
+    def twist(self, name: str) -> Array:
+        """Velocity of the object's origin in world axes, angular first [rad/s, m/s], shape (6,)."""
+        linear, angular = self._client.getBaseVelocity(self.body(name))
+        return np.array([*angular, *linear])
+
+    def place(self, name: str, T_world_object: Array, twist: Array | None = None) -> None:
+        """Put an object somewhere, at rest unless a twist is given."""
+        angular, linear = np.split(np.zeros(6) if twist is None else twist, 2)
+        body = self.body(name)
+        self._client.resetBasePositionAndOrientation(body, *to_position_quaternion(T_world_object))
+        self._client.resetBaseVelocity(body, linear.tolist(), angular.tolist())
+
+    def reset(self) -> None:
+        """Put every object back to where it was made."""
+        for name, item in self.described.items():
+            self.place(name, item.T_world_object)
+
+    def _collision_shape(self, item: SceneObject) -> int:
+        client = self._client
+        if isinstance(item.shape, Plane):
+            return client.createCollisionShape(client.GEOM_PLANE, planeNormal=[0.0, 0.0, 1.0])
+        parts = list(solid_parts(item.shape))
+        shapes = [self._collision_options(geometry, fixed=item.fixed) for geometry, _ in parts]
+        if len(parts) == 1:
+            return client.createCollisionShape(**shapes[0])
+        # Tables: boxes side by side.
+        positions, quaternions = zip(*(to_position_quaternion(T) for _, T in parts))
+        return client.createCollisionShapeArray(
+            shapeTypes=[shape["shapeType"] for shape in shapes],
+            halfExtents=[shape["halfExtents"] for shape in shapes],
+            collisionFramePositions=list(positions),
+            collisionFrameOrientations=list(quaternions),
+        )
+
+    def _collision_options(self, geometry: Geometry, *, fixed: bool) -> dict[str, object]:
+        client = self._client
+        if isinstance(geometry, Cylinder):
+            return {"shapeType": client.GEOM_CYLINDER, "radius": geometry.radius, "height": geometry.length}
+        options = self._plain_options(geometry)
+        if isinstance(geometry, Mesh) and fixed:
+            # What moves is taken as its convex hull; what stands may be hollow.
+            options["flags"] = client.GEOM_FORCE_CONCAVE_TRIMESH
+        return options
+
+    def _visual_shape(self, item: SceneObject) -> int:
+        client, colour = self._client, list(item.rgba)
+        if isinstance(item.shape, Plane):
+            vertices, indices, texture = _floor()
+            return client.createVisualShape(
+                client.GEOM_MESH,
+                vertices=vertices.tolist(),
+                indices=indices.tolist(),
+                uvs=texture.tolist(),
+                normals=np.tile([0.0, 0.0, 1.0], (len(vertices), 1)).tolist(),
+                rgbaColor=colour,
+            )
+        parts = list(solid_parts(item.shape))
+        if len(parts) == 1:
+            return client.createVisualShape(**self._visual_options(parts[0][0]), rgbaColor=colour)
+        positions, quaternions = zip(*(to_position_quaternion(T) for _, T in parts))
+        options = [self._visual_options(geometry) for geometry, _ in parts]
+        return client.createVisualShapeArray(
+            shapeTypes=[option["shapeType"] for option in options],
+            halfExtents=[option["halfExtents"] for option in options],
+            visualFramePositions=list(positions),
+            visualFrameOrientations=list(quaternions),
+            rgbaColors=[colour] * len(parts),
+        )
+
+    def _visual_options(self, geometry: Geometry) -> dict[str, object]:
+        if self._round_meshes is not None:
+            geometry = self._round_meshes.replace(geometry)
+        if isinstance(geometry, Cylinder):
+            return {"shapeType": self._client.GEOM_CYLINDER, "radius": geometry.radius, "length": geometry.length}
+        return self._plain_options(geometry)
+
+    def _plain_options(self, geometry: Geometry) -> dict[str, object]:
+        """What collision and visual shapes have in common; PyBullet spells cylinders differently for the two."""
+        client = self._client
+        if isinstance(geometry, Box):
+            return {"shapeType": client.GEOM_BOX, "halfExtents": (geometry.size / 2).tolist()}
+        if isinstance(geometry, Sphere):
+            return {"shapeType": client.GEOM_SPHERE, "radius": geometry.radius}
+        assert isinstance(geometry, Mesh)
+        scale = geometry.scale.tolist()
+        return {"shapeType": client.GEOM_MESH, "fileName": geometry.filename, "meshScale": scale}
+
+    def _texture(self, texture: Texture) -> int:
+        if texture not in self._textures:
+            with tempfile.TemporaryDirectory(prefix="manipapy-texture-") as folder:
+                path = os.path.join(folder, "texture.png")
+                write_png(path, texture_image(texture))
+                self._textures[texture] = self._client.loadTexture(path)
+        return self._textures[texture]
+
+
+def _floor() -> tuple[Array, np.ndarray, Array]:
+    """A square of tiles around the origin: points [m], corners of triangles, texture coordinates."""
+    count = round(FLOOR / FLOOR_TILE)
+    edge = np.linspace(-FLOOR / 2, FLOOR / 2, count + 1)
+    x, y = (grid.ravel() for grid in np.meshgrid(edge, edge))
+    corner = (np.arange(count)[:, None] * (count + 1) + np.arange(count)).ravel()
+    right, above = corner + 1, corner + count + 1
+    triangles = np.concatenate([np.stack([corner, right, above], -1), np.stack([right, above + 1, above], -1)])
+    return np.stack([x, y, np.zeros_like(x)], -1), triangles.ravel(), np.stack([x / FLOOR + 0.5, y / FLOOR + 0.5], -1)

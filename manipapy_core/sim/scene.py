@@ -1,0 +1,155 @@
+"""What can stand around a robot: named objects with shape, pose, mass and looks, and whether they make sense."""
+
+from __future__ import annotations
+
+import enum
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .. import lie
+from ..model.elements import RGBA, Array, Box, Cylinder, Geometry, Mesh, Sphere, frozen_array
+
+TABLE_THICKNESS = 0.04
+TABLE_LEG = 0.06
+"""Thickness of the top and width of the legs [m]."""
+MESH_FORMATS = (".obj", ".stl")
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The whole plane z = 0 of its frame; solid below."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A top on four legs. Its frame is in the middle of the top's upper side, so that z = 0 is where things stand."""
+
+    size: Array
+    """Length along x, width along y, height above the floor [m], shape (3,)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", frozen_array(self.size, (3,)))
+
+
+ObjectShape = Box | Cylinder | Sphere | Mesh | Plane | Table
+
+
+class Texture(enum.Enum):
+    """What is drawn on an object, in shades of its colour. Stereo vision sees nothing on a plain surface."""
+
+    PLAIN = "plain"
+    CHECKER = "checker"
+    SPECKLE = "speckle"
+    WOOD = "wood"
+
+
+@dataclass(frozen=True, eq=False)
+class SceneObject:
+    """One object in the world."""
+
+    name: str
+    shape: ObjectShape
+    T_world_object: Array = field(default_factory=lambda: np.eye(4))
+    """Pose at the start [m], shape (4, 4)."""
+    mass: float = 0.0
+    """[kg]; 0 means fixed in the world."""
+    rgba: RGBA = (0.7, 0.7, 0.7, 1.0)
+    """Colour and opacity, each in [0, 1]."""
+    texture: Texture = Texture.PLAIN
+    friction: float = 1.0
+    """Coefficient of sliding friction; two touching surfaces multiply theirs, and links have 0.5."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "T_world_object", frozen_array(self.T_world_object, (4, 4)))
+
+    @property
+    def fixed(self) -> bool:
+        """Whether nothing can move it."""
+        return self.mass == 0.0
+
+    def problems(self) -> list[str]:
+        """Everything that keeps this object from being put into a world, in words."""
+        found = []
+        if not self.name.strip():
+            found.append("the name is empty; give it one")
+        found += _shape_problems(self.shape)
+        if not _is_pose(self.T_world_object):
+            found.append("the pose is not a rotation and a finite translation; give a homogeneous matrix")
+        if not (math.isfinite(self.mass) and self.mass >= 0.0):
+            found.append(f"mass is {self.mass:g}; give 0 (fixed) or a positive number of kg")
+        elif self.mass > 0.0 and isinstance(self.shape, Plane | Table):
+            found.append(f"a {type(self.shape).__name__.lower()} cannot have a mass; leave it fixed")
+        if len(self.rgba) != 4 or not all(0.0 <= value <= 1.0 for value in self.rgba):
+            found.append(f"colour {tuple(self.rgba)} is not four numbers from 0 to 1; give red, green, blue, opacity")
+        if not (math.isfinite(self.friction) and self.friction >= 0.0):
+            found.append(f"friction is {self.friction:g}; give 0 or a positive number")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Objects, and where the robot stands among them."""
+
+    name: str
+    objects: tuple[SceneObject, ...] = ()
+    T_world_base: Array = field(default_factory=lambda: np.eye(4))
+    """Pose of the robot's root link [m], shape (4, 4)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "T_world_base", frozen_array(self.T_world_base, (4, 4)))
+
+
+def solid_parts(shape: ObjectShape) -> Iterator[tuple[Geometry, Array]]:
+    """The plain shapes that an object is made of, each with its pose in the object's frame; none for a plane."""
+    if isinstance(shape, Plane):
+        return
+    if not isinstance(shape, Table):
+        yield shape, np.eye(4)
+        return
+    length, width, height = shape.size
+    yield Box(np.array([length, width, TABLE_THICKNESS])), lie.pose(None, [0.0, 0.0, -TABLE_THICKNESS / 2])
+    leg_height = height - TABLE_THICKNESS
+    leg = Box(np.array([TABLE_LEG, TABLE_LEG, leg_height]))
+    for x in (-1.0, 1.0):
+        for y in (-1.0, 1.0):
+            # A little inwards, so that the edge of the top is seen.
+            corner = [x * (length / 2 - TABLE_LEG), y * (width / 2 - TABLE_LEG), -TABLE_THICKNESS - leg_height / 2]
+            yield leg, lie.pose(None, corner)
+
+
+def _shape_problems(shape: ObjectShape) -> list[str]:
+    lengths: dict[str, float] = {}
+    if isinstance(shape, Box | Table):
+        lengths = {f"size {axis}": float(value) for axis, value in zip("xyz", shape.size)}
+    elif isinstance(shape, Cylinder):
+        lengths = {"radius": shape.radius, "length": shape.length}
+    elif isinstance(shape, Sphere):
+        lengths = {"radius": shape.radius}
+    elif isinstance(shape, Mesh):
+        lengths = {f"scale {axis}": float(value) for axis, value in zip("xyz", shape.scale)}
+    found = [
+        f"{name} is {value:g}; give a positive, finite number"
+        for name, value in lengths.items()
+        if not (math.isfinite(value) and value > 0.0)
+    ]
+    if isinstance(shape, Table) and not found:
+        smallest = np.array([3 * TABLE_LEG, 3 * TABLE_LEG, 2 * TABLE_THICKNESS])
+        if (shape.size < smallest).any():
+            found.append(f"a table of {shape.size} m has no room for its legs; make it at least {smallest} m")
+    if isinstance(shape, Mesh):
+        if not shape.filename.lower().endswith(MESH_FORMATS):
+            found.append(f"mesh {shape.uri!r} is in no known format; give one of {', '.join(MESH_FORMATS)}")
+        elif not os.path.isfile(shape.filename):
+            found.append(f"mesh {shape.uri!r} is not there; correct the path")
+    return found
+
+
+def _is_pose(T: Array) -> bool:
+    R = T[:3, :3]
+    if not np.isfinite(T).all() or not np.allclose(T[3], [0.0, 0.0, 0.0, 1.0], atol=1e-9):
+        return False
+    return bool(np.allclose(R @ R.T, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0.0)

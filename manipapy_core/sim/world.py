@@ -1,0 +1,266 @@
+"""The simulated world: robots and objects under gravity, stepped a millisecond at a time, the same way every time.
+
+Nothing moves unless `step` is called, so simulated time is exactly the number of steps, and the same commands at the
+same steps give the same motion to the last bit. All methods may be called from several threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, ShapeError
+from ..model.elements import Array
+from ..model.robot import Robot
+from .bullet import Client
+from .drive import DriveSettings
+from .errors import NameTaken, SnapshotError
+from .objects import Objects
+from .scene import Scene, SceneObject
+from .sim_robot import RobotState, SimRobot
+from .view import WorldContent, WorldView
+
+EARTH = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A saved state of one world; it stays valid until something is spawned, added or removed."""
+
+    steps: int
+    version: int
+    bullet_state: int
+    robots: dict[str, RobotState]
+    world: int
+    """Which world it belongs to."""
+
+
+class World:
+    """Physics of robots and objects. Close it, or use it in a `with` statement."""
+
+    def __init__(self, *, gravity: ArrayLike = EARTH, time_step: float = 0.001, gui: bool = False):
+        """Open an empty world.
+
+        Args:
+            gravity: In the world frame [m/s²], shape (3,).
+            time_step: Length of a step [s], a whole number of nanoseconds.
+            gui: Show PyBullet's window.
+        """
+        self.gravity = np.array(gravity, dtype=np.float64)
+        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
+            raise InputError(f"gravity is {gravity!r}; give three finite numbers [m/s²]")
+        if not 1e-5 <= time_step <= 0.02:
+            raise InputError(f"time_step is {time_step!r} s; give 0.00001 to 0.02, normally 0.001")
+        self.step_ns = round(time_step * 1e9)
+        self.time_step = self.step_ns * 1e-9
+        self._lock = threading.RLock()
+        self._client = Client(gui=gui)
+        self._client.setGravity(*self.gravity.tolist())
+        self._client.setTimeStep(self.time_step)
+        # Without it the order of contacts, and so the last bits, depend on what happened before a restore.
+        self._client.setPhysicsEngineParameter(deterministicOverlappingPairs=1)
+        self._visuals = gui
+        self._robots: dict[str, SimRobot] = {}
+        self._objects = Objects(self._client, collisions=True, visuals=gui)
+        self._steps = self._version = 0
+        self._paused = False
+
+    def close(self) -> None:
+        """End the simulation; a second call does nothing."""
+        with self._lock:
+            self._client.close()
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def time_ns(self) -> int:
+        """Simulated time [ns]: the number of steps times their length."""
+        return self._steps * self.step_ns
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._steps * self.step_ns * 1e-9
+
+    def step(self, count: int = 1) -> None:
+        """Advance by this many steps, paused or not."""
+        with self._lock:
+            for _ in range(count):
+                for robot in self._robots.values():
+                    robot._actuate()
+                self._client.stepSimulation()
+                self._steps += 1
+
+    def tick(self) -> bool:
+        """Advance by one step unless paused; for the loop that drives the world. Returns whether it did."""
+        with self._lock:
+            if self._paused:
+                return False
+            self.step()
+            return True
+
+    @property
+    def paused(self) -> bool:
+        """Whether `tick` stands still."""
+        return self._paused
+
+    def pause(self) -> None:
+        """Stop simulated time; `step` still advances it."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Let `tick` run again."""
+        self._paused = False
+
+    @property
+    def robots(self) -> Mapping[str, SimRobot]:
+        """By name."""
+        return MappingProxyType(self._robots)
+
+    def add_robot(
+        self,
+        robot: Robot,
+        *,
+        name: str | None = None,
+        T_world_base: ArrayLike | None = None,
+        q: ArrayLike | Mapping[str, float] | None = None,
+        settings: DriveSettings | None = None,
+    ) -> SimRobot:
+        """Bolt a robot to the world; it holds its position until commanded.
+
+        Args:
+            name: For several robots of a kind; the robot's own name if not given.
+            T_world_base: Pose of its root link [m], shape (4, 4); the origin if not given.
+            q: Joint positions to start from (see `SimRobot.reset`).
+            settings: Timeouts and what ends a hold.
+        """
+        T = np.eye(4) if T_world_base is None else np.array(T_world_base, dtype=np.float64)
+        if T.shape != (4, 4):
+            raise ShapeError("T_world_base", "(4, 4)", T.shape)
+        with self._lock:
+            name = robot.name if name is None else name
+            if name in self._robots:
+                raise NameTaken("robot", name)
+            added = SimRobot(
+                self._client,
+                name,
+                robot,
+                T,
+                DriveSettings() if settings is None else settings,
+                gravity_world=self.gravity,
+                time_step=self.time_step,
+                clock=lambda: self.time,
+                lock=self._lock,
+                visuals=self._visuals,
+                name_of_body=self._name_of_body,
+            )
+            if q is not None:
+                added.reset(q)
+            self._robots[name] = added
+            self._version += 1
+            return added
+
+    def load_scene(self, scene: Scene) -> None:
+        """Spawn all objects of a scene; where it wants the robot is for `add_robot`."""
+        for item in scene.objects:
+            self.spawn(item)
+
+    def spawn(self, item: SceneObject) -> None:
+        """Put an object into the world.
+
+        Raises:
+            SceneError: Lists what is wrong with it.
+            NameTaken: There is an object of that name.
+        """
+        with self._lock:
+            self._objects.add(item)
+            self._version += 1
+
+    def remove(self, name: str) -> None:
+        """Take an object out of the world."""
+        with self._lock:
+            self._objects.remove(name)
+            self._version += 1
+
+    def objects(self) -> dict[str, SceneObject]:
+        """Every object by name, as it was spawned."""
+        with self._lock:
+            return dict(self._objects.described)
+
+    def object_pose(self, name: str) -> Array:
+        """Ground truth T_world_object, shape (4, 4)."""
+        with self._lock:
+            return self._objects.pose(name)
+
+    def object_twist(self, name: str) -> Array:
+        """Ground truth velocity of an object in world axes, angular first [rad/s, m/s], shape (6,)."""
+        with self._lock:
+            return self._objects.twist(name)
+
+    def place(self, name: str, T_world_object: ArrayLike) -> None:
+        """Put an object somewhere else, at rest."""
+        with self._lock:
+            self._objects.place(name, np.array(T_world_object, dtype=np.float64))
+
+    def reset(self, *, time: bool = False) -> None:
+        """Objects and robots back to where they started; what was spawned stays, what was removed stays away.
+
+        Args:
+            time: Back to zero, too. Otherwise it runs on, as nodes that follow the clock expect.
+        """
+        with self._lock:
+            self._objects.reset()
+            for robot in self._robots.values():
+                robot.reset()
+            if time:
+                self._steps = 0
+
+    def save(self) -> Snapshot:
+        """The state of everything, to come back to; what follows a restore repeats to the last bit."""
+        with self._lock:
+            robots = {name: robot._save() for name, robot in self._robots.items()}
+            return Snapshot(self._steps, self._version, self._client.saveState(), robots, id(self))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Back to a saved state, time included.
+
+        Raises:
+            SnapshotError: It is of another world, or something was spawned, added or removed since.
+        """
+        with self._lock:
+            if snapshot.world != id(self):
+                raise SnapshotError("it belongs to another world")
+            if snapshot.version != self._version:
+                raise SnapshotError("robots or objects were added or removed since it was saved")
+            self._client.restoreState(snapshot.bullet_state)
+            for name, saved in snapshot.robots.items():
+                self._robots[name]._restore(saved)
+            self._steps = snapshot.steps
+
+    def content(self) -> WorldContent:
+        """What is in the world, for a renderer."""
+        with self._lock:
+            robots = {name: (robot.robot, robot.T_world_base.copy()) for name, robot in self._robots.items()}
+            return WorldContent(self._version, robots, dict(self._objects.described))
+
+    def view(self) -> WorldView:
+        """Where everything is now, for a renderer."""
+        with self._lock:
+            q = {name: robot._positions() for name, robot in self._robots.items()}
+            poses = {name: self._objects.pose(name) for name in self._objects.described}
+            return WorldView(self.time_ns, self._version, q, poses)
+
+    def _name_of_body(self, body: int, link: int) -> str:
+        for robot in self._robots.values():
+            if robot.body_id == body:
+                return f"{robot.name}/{robot._body.link_name(link)}"
+        return self._objects.name_of(body) or f"body {body}"

@@ -1,0 +1,1 @@
+"""Where the links are and how they move, checked against Pinocchio, finite differences and matrix exponentials."""

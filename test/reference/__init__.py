@@ -1,0 +1,1 @@
+"""Second routes to every number: Pinocchio, MuJoCo and the Lagrangian, and the robots to try them on."""
