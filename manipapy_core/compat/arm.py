@@ -19,23 +19,31 @@ def serial_arm(robot: Robot) -> Chain:
     coupled |= {joint.mimic.joint for joint in robot.joints.values() if joint.mimic is not None}
     below: dict[str, list[Joint]] = {name: [] for name in robot.links}
     for joint in robot.joints.values():
-        below[joint.parent].append(joint)
+        if joint.name not in coupled:
+            below[joint.parent].append(joint)
 
-    def count(joint: Joint) -> tuple[int, int]:
-        """Arm joints and joints of any kind on the best way through this one; (-1, 0) through a gripper's."""
-        if joint.name in coupled:
-            return -1, 0
-        arm, length = max((count(further) for further in below[joint.child]), default=(0, 0))
-        return max(arm, 0) + joint.type.moves, length + 1
+    downwards = [robot.root]
+    for link in downwards:
+        downwards += [joint.child for joint in below[link]]
+    # Moving joints, then joints of any kind, on the longest way down from each link.
+    reach: dict[str, tuple[int, int]] = {}
+
+    def beyond(joint: Joint) -> tuple[int, int]:
+        moving, length = reach[joint.child]
+        return moving + joint.type.moves, length + 1
+
+    for link in reversed(downwards):
+        reach[link] = max((beyond(joint) for joint in below[link]), default=(0, 0))
 
     link = robot.root
-    while True:
-        ways = sorted(((count(joint), joint) for joint in below[link]), key=lambda way: way[0], reverse=True)
-        if ways and len(ways) > 1 and ways[0][0][0] == ways[1][0][0] > 0:
-            ways = [way for way in ways if way[0][0] == 0]
-        if not ways or ways[0][0][0] < 0:
+    while below[link]:
+        ways = sorted(below[link], key=beyond, reverse=True)
+        moving = [beyond(joint)[0] for joint in ways]
+        if len(ways) > 1 and moving[0] == moving[1] > 0:
+            ways = [joint for joint in ways if beyond(joint)[0] == 0]
+        if not ways:
             break
-        link = ways[0][1].child
+        link = ways[0].child
     if link == robot.root:
         raise InputError(
             f"robot {robot.name!r} has no single serial arm; choose its ends with Robot.from_urdf(...).chain(base, tip)"
@@ -68,7 +76,6 @@ def pybullet_limits(robot: Robot) -> dict[str, tuple[float, float]]:
             info = client.getJointInfo(body, index)
             name, kind, lower, upper = info[1].decode(), info[2], info[8], info[9]
             if kind == client.JOINT_REVOLUTE:
-                # PyBullet marks a joint without limits by lower > upper.
-                continuous = robot.joints[name].type is JointType.CONTINUOUS or lower > upper
+                continuous = robot.joints[name].type is JointType.CONTINUOUS
                 limits[name] = (-math.pi, math.pi) if continuous else (lower, upper)
     return limits

@@ -57,7 +57,9 @@ class ManipulatorDynamics(SerialManipulator):
     ):
         if Glist is None:
             raise InputError("Glist is missing; give one spatial inertia (6, 6) per joint")
-        self.Mlist_per_link = None if Mlist_per_link is None else [np.array(T, dtype=np.float64) for T in Mlist_per_link]
+        self.Mlist_per_link: list[Array] | None = None
+        if Mlist_per_link is not None:
+            self.Mlist_per_link = [np.array(T, dtype=np.float64) for T in Mlist_per_link]
         super().__init__(M_list, omega_list, r_list, b_list, S_list, B_list, Glist, joint_limits)
         self.Glist = self.G_list
         chain = self.chain
@@ -131,8 +133,8 @@ class ManipulatorDynamics(SerialManipulator):
                 [N m, N m, N m, N, N, N], shape (6,).
         """
         theta, dtheta = self._vector(thetalist, "thetalist"), self._vector(dthetalist, "dthetalist")
-        ddtheta = self._vector(ddthetalist, "ddthetalist")
-        return dynamics.inverse_dynamics(self.chain, theta, dtheta, ddtheta, gravity=_gravity(g), wrench_tip=_wrench(Ftip))
+        ddtheta, gravity, wrench = self._vector(ddthetalist, "ddthetalist"), _gravity(g), _wrench(Ftip)
+        return dynamics.inverse_dynamics(self.chain, theta, dtheta, ddtheta, gravity=gravity, wrench_tip=wrench)
 
     def forward_dynamics(
         self, thetalist: ArrayLike, dthetalist: ArrayLike, taulist: ArrayLike, g: ArrayLike, Ftip: ArrayLike
@@ -143,8 +145,8 @@ class ManipulatorDynamics(SerialManipulator):
             taulist: Efforts [N m or N], shape (n,). The others: see `inverse_dynamics`.
         """
         theta, dtheta = self._vector(thetalist, "thetalist"), self._vector(dthetalist, "dthetalist")
-        tau = self._vector(taulist, "taulist")
-        return dynamics.forward_dynamics(self.chain, theta, dtheta, tau, gravity=_gravity(g), wrench_tip=_wrench(Ftip))
+        tau, gravity, wrench = self._vector(taulist, "taulist"), _gravity(g), _wrench(Ftip)
+        return dynamics.forward_dynamics(self.chain, theta, dtheta, tau, gravity=gravity, wrench_tip=wrench)
 
 
 def _remembered(compute: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -20,8 +20,8 @@ def chain_from_screws(
     S: ArrayLike,
     M: ArrayLike,
     limits: Sequence[tuple[float, float]],
-    G: ArrayLike | None = None,
-    M_inertia: ArrayLike | None = None,
+    G: Sequence[ArrayLike] | ArrayLike | None = None,
+    M_inertia: Sequence[ArrayLike] | ArrayLike | None = None,
 ) -> Chain:
     """The serial arm with T(q) = exp(S_1 q_1) … exp(S_n q_n) M.
 
@@ -40,14 +40,15 @@ def chain_from_screws(
     if len(limits) != n:
         raise InputError(f"joint_limits has {len(limits)} entries; S_list has {n} joints")
     inertias = np.zeros((n, 6, 6)) if G is None else _stack(G, (n, 6, 6), "Glist")
-    frames = np.broadcast_to(np.eye(4), (n, 4, 4)) if M_inertia is None else _stack(M_inertia, (n, 4, 4), "Mlist_per_link")
+    frames = _stack([np.eye(4)] * n if M_inertia is None else M_inertia, (n, 4, 4), "Mlist_per_link")
 
     bodies: list[ChainBody] = []
     homes: list[Array] = []
     for index, screw in enumerate(screws.T):
         revolute, axis, home = _joint_frame(screw, index, homes)
         T_parent = lie.inverse(homes[-1]) @ home if homes else home
-        mass, moment, inertia = _rigid_body(inertias[index], index, lie.inverse(home) @ pose(frames[index], "Mlist_per_link"))
+        T_body_frame = lie.inverse(home) @ pose(frames[index], f"Mlist_per_link[{index}]")
+        mass, moment, inertia = _rigid_body(inertias[index], index, T_body_frame)
         bodies.append(
             ChainBody(
                 joint=f"joint_{index + 1}",
@@ -129,7 +130,7 @@ def _rigid_body(G: Array, index: int, T_body_frame: Array) -> tuple[float, Array
     return mass, turned + mass * p, 0.5 * (about_origin + about_origin.T)
 
 
-def _stack(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
+def _stack(values: Sequence[ArrayLike] | ArrayLike, shape: tuple[int, ...], name: str) -> Array:
     array = np.array(values, dtype=np.float64)
     if array.shape != shape:
         raise ShapeError(name, str(shape), array.shape)

@@ -178,10 +178,8 @@ class URDFToSerialManipulator:
         lengths = {len(column) for column in columns.values()}
         if len(lengths) != 1 or 0 in lengths:
             raise InputError("cfg_trajectory must have equally many waypoints, at least one, for every joint")
-        count = lengths.pop()
-        return np.array(
-            [self.robot.configuration({name: column[index] for name, column in columns.items()}) for index in range(count)]
-        )
+        rows = zip(*columns.values())
+        return np.array([self.robot.configuration(dict(zip(columns, row))) for row in rows])
 
     def print_joint_info(self) -> dict[str, Any]:
         """All joints of the description, fixed ones included; prints nothing.

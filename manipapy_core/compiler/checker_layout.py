@@ -31,6 +31,8 @@ class Header(enum.IntEnum):
     """Centres of the groups' bounding spheres, 3 vectors each."""
     SPHERES_AT = enum.auto()
     """Centres of the fine spheres, 3 vectors each."""
+    PIECES_AT = enum.auto()
+    """Centre and axes of the robot's pieces, 12 vectors each."""
     JOINTS_AT = enum.auto()
     SCRATCH_AT = enum.auto()
     OBJECTS = enum.auto()
@@ -49,8 +51,9 @@ class Group(enum.IntEnum):
     WIDTH = enum.auto()
 
 
-GROUP_NUMBERS = 5
-"""Bounding sphere x, y, z, radius; radius about the same centre that holds all fine spheres."""
+GROUP_NUMBERS = 6
+"""Bounding ball x, y, z, radius; about the same centre, how far the fine spheres reach, and how far the nearest of
+them begins (negative if it holds the centre)."""
 SPHERE_NUMBERS = 5
 """Centre x, y, z; radius; radius of the ball about the centre that the link certainly fills."""
 
@@ -97,8 +100,6 @@ class Pair(enum.IntEnum):
     SECOND = enum.auto()
     FIRST_PIECE_PAIR = enum.auto()
     LAST_PIECE_PAIR = enum.auto()
-    CLOSE = enum.auto()
-    """1: the links are near each other so often that comparing spheres first only costs time."""
     WIDTH = enum.auto()
 
 
@@ -139,7 +140,9 @@ class Object(enum.IntEnum):
 
 MOST_GROUPS = 64
 """As many as there are bits in `Object.ALLOWED`."""
-BLOCK_FRAME = 12
-"""Vectors of a frame: rotation row by row, then translation."""
-SCRATCH = 26
-"""Vectors of scratch memory: two placed pieces and a note."""
+FRAME = 12
+"""Vectors of a frame: rotation row by row, then translation; and of a placed piece: centre, then its axes."""
+SCRATCH = 13
+"""Vectors of scratch memory: a placed piece of the world, and a note."""
+LARGEST_POSITION = 64.0
+"""Joint positions beyond this [rad or m] are refused: float32 would place the links worse than the safety margin."""

@@ -116,7 +116,9 @@ class GpuFunction:
             blocks = max(1, min(-(-count // BLOCK), MAX_BLOCKS))  # one at least: shared inputs are checked in any case
             self._kernel(dtype)((blocks,), (BLOCK,), (*operands, out, refused, np.int64(count)))
             if checked and int(refused[0]):
-                raise first_bad(inputs, given, dtype)
+                bad = first_bad(inputs, given, dtype)
+                assert bad is not None, "the kernel refused an input that passes the same bounds here"
+                raise bad
         return out
 
     def _load(self, kernel: Kernel, dtype: np.dtype) -> Launch:

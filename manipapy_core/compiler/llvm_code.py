@@ -45,8 +45,8 @@ class Code:
     def function(self, head: str, *, internal: bool = True) -> str:
         """The finished text; `head` is such as `i64 @name(ptr %table)`."""
         linkage = "internal " if internal else ""
-        lines = [f"define {linkage}{head} #0 {{", "entry:", *self._reserved, "br label %start", "start:", *self._lines, "}"]
-        return "\n".join(lines) + "\n"
+        lines = [f"define {linkage}{head} #0 {{", "entry:", *self._reserved, "br label %start", "start:", *self._lines]
+        return "\n".join([*lines, "unreachable", "}"]) + "\n"
 
     def let(self, instruction: str) -> str:
         """Appends an instruction and names its value."""
@@ -169,18 +169,18 @@ class Code:
     def equal(self, a: str, b: str | int) -> str:
         return self.let(f"icmp eq i64 {a}, {b}")
 
-    def place(self, element: str, base: str, index: str | int) -> str:
+    def address(self, element: str, base: str, index: str | int) -> str:
         """Address of an element of a table."""
         return self.let(f"getelementptr {element}, ptr {base}, i64 {index}")
 
     def whole(self, base: str, index: str | int) -> str:
-        return self.let(f"load i64, ptr {self.place('i64', base, index)}")
+        return self.let(f"load i64, ptr {self.address('i64', base, index)}")
 
     def pointer(self, base: str, index: str | int) -> str:
-        return self.let(f"load ptr, ptr {self.place('ptr', base, index)}")
+        return self.let(f"load ptr, ptr {self.address('ptr', base, index)}")
 
     def number(self, base: str, index: str | int) -> str:
-        return self.let(f"load {self.lanes.scalar}, ptr {self.place(self.lanes.scalar, base, index)}")
+        return self.let(f"load {self.lanes.scalar}, ptr {self.address(self.lanes.scalar, base, index)}")
 
     def spread(self, base: str, index: str | int) -> str:
         """A number of a table in every lane."""
@@ -197,17 +197,17 @@ class Code:
 
     def vector(self, base: str, index: str | int) -> str:
         """A vector of lanes; the index counts vectors."""
-        return self.let(f"load {self.V}, ptr {self.place(self.V, base, index)}, align 4")
+        return self.let(f"load {self.V}, ptr {self.address(self.V, base, index)}, align 4")
 
     def vectors(self, base: str, count: int, first: str | int = 0) -> list[str]:
-        start = self.place(self.V, base, first)
+        start = self.address(self.V, base, first)
         return [self.vector(start, index) for index in range(count)]
 
     def keep(self, base: str, values: Sequence[str], first: str | int = 0) -> None:
         """Stores vectors of lanes one after the other."""
-        start = self.place(self.V, base, first)
+        start = self.address(self.V, base, first)
         for index, value in enumerate(values):
-            self.do(f"store {self.V} {value}, ptr {self.place(self.V, start, index)}, align 4")
+            self.do(f"store {self.V} {value}, ptr {self.address(self.V, start, index)}, align 4")
 
     # Control
 
@@ -235,6 +235,11 @@ class Code:
         yield
         self.do(f"br label %end.{label}")
         self.do(f"end.{label}:")
+
+    def leave(self, result: str) -> None:
+        """Returns; what is written after it, if anything, is not reached."""
+        self.do(f"ret {result}")
+        self.do(f"after.{self._number()}:")
 
     def return_when(self, condition: str, result: str) -> None:
         label = self._number()

@@ -34,7 +34,13 @@ FUNCTIONS = (
     "PyEval_RestoreThread",
     "Py_IncRef",
 )
-OBJECTS = ("_Py_TrueStruct", "_Py_FalseStruct", "PyExc_ValueError")
+OBJECTS = {
+    "_Py_TrueStruct": "_Py_TrueStruct",
+    "_Py_FalseStruct": "_Py_FalseStruct",
+    "manipapy_value_error": "PyExc_ValueError",
+}
+"""Symbols of our code and what they stand for. Numba gives the name PyExc_ValueError, in the same table of symbols, to
+the exception itself rather than to the pointer that C knows by it: hence a name of our own."""
 
 DECLARATIONS = """
 declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
@@ -45,7 +51,7 @@ declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
-@PyExc_ValueError = external global ptr
+@manipapy_value_error = external global ptr
 """
 
 
@@ -53,7 +59,7 @@ def python_symbols() -> dict[str, int]:
     """Addresses of the interpreter's functions and objects in this process."""
     api = ctypes.pythonapi
     functions = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS}
-    objects = {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in OBJECTS}
+    objects = {symbol: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for symbol, name in OBJECTS.items()}
     return functions | objects
 
 
@@ -152,7 +158,7 @@ def _emit_entry(kernel: Kernel, wide: Lanes, name: str, one: bool) -> str:
         *[f"  call void @PyBuffer_Release(ptr %b{index})" for index in range(len(arguments))],
         "  br label %complain",
         "complain:",
-        "  %error = load ptr, ptr @PyExc_ValueError",
+        "  %error = load ptr, ptr @manipapy_value_error",
         "  call void @PyErr_SetString(ptr %error, ptr @usage)",
         "  br label %fail",
     ]

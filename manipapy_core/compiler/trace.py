@@ -151,11 +151,19 @@ class Mask:
     def __init__(self, program: Program, index: int):
         self.program, self.index = program, index
 
-    def __and__(self, other: Mask) -> Mask:
+    def __and__(self, other: Truth) -> Truth:
+        if isinstance(other, bool):
+            return self if other else False
         return Mask(self.program, self.program.node("and", self.index, other.index))
 
-    def __or__(self, other: Mask) -> Mask:
+    __rand__ = __and__
+
+    def __or__(self, other: Truth) -> Truth:
+        if isinstance(other, bool):
+            return True if other else self
         return Mask(self.program, self.program.node("or", self.index, other.index))
+
+    __ror__ = __or__
 
     def select(self, yes: Scalar, no: Scalar) -> Symbol:
         """Both are computed; there is no jump."""
@@ -164,6 +172,7 @@ class Mask:
 
 
 Scalar = float | Symbol
+Truth = bool | Mask
 TRUTHS = frozenset({"less", "and", "or"})
 """Operations that give true or false instead of a number."""
 DECISIONS = TRUTHS | {"select", "min", "max"}

@@ -6,16 +6,24 @@ stop; a stale but plausible torque would be worse.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.kernels import bind
+from ..compiler.algorithms import dynamics as algorithms
+from ..compiler.kernels import GRAVITY as GRAVITY_INPUT
+from ..compiler.kernels import PAYLOAD, bind
+from ..compiler.mechanism import Mechanism, from_chain
+from ..compiler.spatial import ZERO
 from ..dynamics import GRAVITY, Payload
 from ..errors import InputError
 from ..model.chain import Chain
+from .kernels import Input, compile_formula
 from .state import Array
 
 
@@ -38,11 +46,7 @@ class ArmModel:
         self._inverse: Any = bind(chain, f"inverse_dynamics{suffix}")
         self._forward: Any = bind(chain, f"forward_dynamics{suffix}")
         self._inputs = (vector, *extras)
-        self._weightless = (np.zeros(3), *extras)
-        n = chain.n
-        self._zero = np.zeros(n)
-        self._sum, self._difference, self._twice = np.empty(n), np.empty(n), np.empty(n)
-        self._half = np.empty(n)
+        self._zero = np.zeros(chain.n)
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array, out: Array) -> None:
         """Efforts for a motion: M qdd + C qd + g [N m or N], shape (n,)."""
@@ -63,19 +67,42 @@ class ArmModel:
 
         A law built on it leaves the arm's own C(q, qd) in the error dynamics, where its power cancels that of a
         changing M: the closed loop is passive (Paden and Panja 1988), which full cancellation of C qd is not.
-        Velocity forces c are quadratic, c(u + w) − c(u − w) = 4 C(u) w, so three passes of RNEA give it without
-        a matrix.
         """
-        np.add(qd, qd_ref, self._sum)
-        np.subtract(qd, qd_ref, self._difference)
-        np.add(qdd_ref, qdd_ref, self._twice)
-        fine = self._inverse(q, self._sum, self._twice, *self._weightless, out)
-        np.negative(self._twice, self._twice)
-        fine = fine and self._inverse(q, self._difference, self._twice, *self._weightless, self._half)
-        if not fine:
+        if not self._passive(q, qd, qd_ref, qdd_ref, *self._inputs, out):
             out.fill(math.nan)
-            return
-        np.subtract(out, self._half, out)
-        np.multiply(out, 0.25, out)
-        self.gravity_forces(q, self._half)
-        np.add(out, self._half, out)
+
+    @functools.cached_property
+    def _passive(self) -> Any:
+        mechanism = from_chain(self.chain)
+        joints = [Input(name, (mechanism.n,), angle=name == "q") for name in ("q", "qd", "qd_ref", "qdd_ref")]
+        extras = [GRAVITY_INPUT] if self.payload is None else [GRAVITY_INPUT, PAYLOAD]
+        return compile_formula(
+            "passive_dynamics" if self.payload is None else "passive_dynamics_payload",
+            [*joints, *extras],
+            (mechanism.n,),
+            functools.partial(passive_dynamics, mechanism),
+            key=f"{mechanism.digest()} {_source()}",
+        )
+
+
+def passive_dynamics(
+    mechanism: Mechanism, q: Any, qd: Any, qd_ref: Any, qdd_ref: Any, gravity: Any, payload: Any = None
+) -> list[Any]:
+    """M qdd_ref + C(q, qd) qd_ref + g: straight-line code over any scalar.
+
+    Velocity forces c are quadratic, so c(u + w) − c(u − w) = 4 C(u) w with the symmetric (Christoffel) C: two passes
+    of RNEA give it without a matrix. What they share is computed once.
+    """
+    together = [u + w for u, w in zip(qd, qd_ref)]
+    apart = [u - w for u, w in zip(qd, qd_ref)]
+    twice, zeros = [2.0 * a for a in qdd_ref], [0.0] * mechanism.n
+    more = algorithms.inverse_dynamics(mechanism, q, together, twice, ZERO, payload=payload)
+    less = algorithms.inverse_dynamics(mechanism, q, apart, [-a for a in twice], ZERO, payload=payload)
+    weight = algorithms.inverse_dynamics(mechanism, q, zeros, zeros, gravity, payload=payload)
+    return [0.25 * (a - b) + g for a, b, g in zip(more, less, weight)]
+
+
+@functools.cache
+def _source() -> str:
+    """Changes with this file, so that no stale kernel is read from the cache."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()

@@ -26,6 +26,8 @@ class Bounds:
     """[rad or m], shape (n,)."""
     stops: tuple[bool, ...]
     """Stopped at its bounds; an element that is not may turn all the way round and is searched over one turn."""
+    turns: tuple[bool, ...]
+    """A full turn of this element brings the arm back to where it was."""
 
 
 def search_bounds(chain: Chain, limits: bool) -> Bounds:
@@ -33,7 +35,8 @@ def search_bounds(chain: Chain, limits: bool) -> Bounds:
 
     A mimic joint's element of q keeps its limits too, since a turn of it is not a turn of all the joints it moves.
     """
-    lower, upper, stops = chain.limits.lower.copy(), chain.limits.upper.copy(), []
+    lower, upper = chain.limits.lower.copy(), chain.limits.upper.copy()
+    stops, turning = [], []
     for j in range(chain.n):
         moved = [body for body in chain.bodies if body.dof == j]
         turns = len(moved) == 1 and moved[0].revolute and abs(moved[0].ratio) == 1.0
@@ -45,7 +48,8 @@ def search_bounds(chain: Chain, limits: bool) -> Bounds:
             reach = TURN if all(body.revolute for body in moved) else UNLIMITED_SLIDE
             lower[j], upper[j] = max(lower[j], -reach), min(upper[j], reach)
         stops.append(not free)
-    return Bounds(lower, upper, tuple(stops))
+        turning.append(turns)
+    return Bounds(lower, upper, tuple(stops), tuple(turning))
 
 
 def to_winding(q: Array, bounds: Bounds) -> Array:
@@ -53,6 +57,13 @@ def to_winding(q: Array, bounds: Bounds) -> Array:
     free = ~np.array(bounds.stops)
     middle = 0.5 * (bounds.lower + bounds.upper)
     return np.where(free, q - TURN * np.round((q - middle) / TURN), q)
+
+
+def inside(q: Array, bounds: Bounds) -> Array:
+    """Those rows of q (N, n) that are within the bounds after whole turns of the elements that allow it."""
+    middle = 0.5 * (bounds.lower + bounds.upper)
+    wound = np.where(bounds.turns, q - TURN * np.round((q - middle) / TURN), q)
+    return wound[((wound >= bounds.lower) & (wound <= bounds.upper)).all(axis=1)]
 
 
 def nearest_winding(q: Array, wish: Array, chain: Chain, bounds: Bounds, limits: bool) -> Array:

@@ -26,7 +26,7 @@ def sign(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fold(x, y, z):  # type: ignore[no-untyped-def]
-    """A direction as a point of the square [−1, 1]²: the octahedron |x| + |y| + |z| = 1 with its lower half unfolded."""
+    """A direction as a point of the square [−1, 1]²: an octahedron with its lower half unfolded."""
     size = 1.0 / (abs(x) + abs(y) + abs(z))
     u, v = x * size, y * size
     return ((1.0 - abs(v)) * sign(u), (1.0 - abs(u)) * sign(v)) if z < 0.0 else (u, v)
@@ -38,7 +38,9 @@ def arctangent(y, x):  # type: ignore[no-untyped-def]
     small, large = min(abs(x), abs(y)), max(abs(x), abs(y))
     t = small / (large + 1e-300)
     z = t * t
-    angle = t * (0.99997726 + z * (-0.33262347 + z * (0.19354346 + z * (-0.11643287 + z * (0.05265332 - 0.0117212 * z)))))
+    angle = t * (
+        0.99997726 + z * (-0.33262347 + z * (0.19354346 + z * (-0.11643287 + z * (0.05265332 - 0.0117212 * z))))
+    )
     if abs(y) > abs(x):
         angle = 0.5 * math.pi - angle
     if x < 0.0:
@@ -144,20 +146,3 @@ def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-de
             table[cell, chosen] = q[i]
             table[cell, chosen, 0] = q[i, 0] - place[1]
             table[cell, chosen, n - 1] = q[i, n - 1] - place[2]
-
-
-@njit(cache=True, nogil=True)
-def arrange(lower, upper, table, score):  # type: ignore[no-untyped-def]
-    """Best candidates first; the outer joints within half a turn of their middle; NaN where there is none."""
-    n = table.shape[2]
-    for cell in range(table.shape[0]):
-        order = np.argsort(score[cell])
-        table[cell] = table[cell][order]
-        score[cell] = score[cell][order]
-        for k in range(table.shape[1]):
-            for j in (0, n - 1):
-                middle = 0.5 * (lower[j] + upper[j])
-                turns = np.round((table[cell, k, j] - middle) / (2.0 * math.pi))
-                table[cell, k, j] -= turns * 2.0 * math.pi
-            if not score[cell, k] < np.inf:
-                table[cell, k, 0] = np.nan

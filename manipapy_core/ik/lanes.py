@@ -17,7 +17,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from .cells import locate
-from .poses import POSE_DEFECT
+from .poses import POSE_BOUND, POSE_DEFECT
 
 TURN = 2.0 * math.pi
 TARGET, STATE = 12, 5
@@ -31,8 +31,7 @@ NEVER = -1e30
 """Iterations of an idle lane: it never comes to its last one."""
 
 
-@intrinsic
-def call_iteration(typing_context, address, q, target, state, lower, upper, settings, emphasis):  # type: ignore[no-untyped-def]
+def _call_by_address(typing_context, address, q, target, state, lower, upper, settings, emphasis):  # type: ignore[no-untyped-def]
     """Calls `llvm_iterate.Iteration` at an address with seven pointers."""
     signature = types.int64(*[types.int64] * 8)
 
@@ -42,6 +41,9 @@ def call_iteration(typing_context, address, q, target, state, lower, upper, sett
         return builder.call(function, list(arguments[1:]))
 
     return signature, generate
+
+
+call_iteration: Any = intrinsic(_call_by_address)
 
 
 @njit(cache=True, nogil=True)
@@ -96,7 +98,7 @@ def begin(work, numbers, n, lane, start, own_seed, table, place):  # type: ignor
         last_angle = into_range(table[cell, start, last] + place[2], lower[last], upper[last])
         if lower[0] <= first_angle <= upper[0] and lower[last] <= last_angle <= upper[last]:
             for j in range(1, last):
-                work[j, lane] = table[cell, start, j]
+                work[j, lane] = min(max(table[cell, start, j], lower[j]), upper[j])  # it was rounded to float32
             work[0, lane] = first_angle
             work[last, lane] = last_angle
             return start + 1
@@ -117,7 +119,7 @@ def into_range(angle, lower, upper):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def defect_of(T):  # type: ignore[no-untyped-def]
-    """How far a matrix is from SE(3): largest element of |R R^T − 1| and of the last row's error; NaN if not finite."""
+    """How far a matrix is from SE(3): largest element of |R R^T − 1| and of the last row's error; inf if not finite."""
     worst = 0.0
     for a in range(3):
         for b in range(a + 1):
@@ -131,11 +133,11 @@ def defect_of(T):  # type: ignore[no-untyped-def]
         + T[0, 2] * (T[1, 0] * T[2, 1] - T[1, 1] * T[2, 0])
     )
     worst = max(worst, abs(determinant - 1.0))
-    total = 0.0
-    for r in range(4):
-        for c in range(4):
-            total += T[r, c]
-    return worst if abs(total) < 1e9 else np.nan
+    far = max(abs(T[0, 3]), max(abs(T[1, 3]), abs(T[2, 3])))
+    # NaN may get lost in max(), but not in a sum
+    return (
+        worst if abs(determinant + T[0, 3] + T[1, 3] + T[2, 3] + T[3].sum()) < np.inf and far <= POSE_BOUND else np.inf
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,6 @@ import functools
 import math
 import threading
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,14 @@ from ..compiler.mechanism import from_chain
 from ..model.chain import Chain
 from ..model.elements import Array
 from .bounds import Bounds, Reach, reach, search_bounds, to_winding
-from .poses import NotAPose, pose_defects
+from .poses import POSE_DEFECT, NotAPose, checked_poses, pose_defects
+from .result import IKResult, IKStatus
 from .seeds import SeedTable, table_for
 
-QUICK_STARTS = 32
-"""Starts with little damping and little patience; nearly every pose is solved by the first or the second."""
-PATIENT_STARTS = 64
-"""Starts with more of both, for the poses that are left."""
+_SOLVED, _LEAST_SQUARES = IKStatus.SOLVED, IKStatus.LEAST_SQUARES
+
+QUICK_STARTS = 64
+"""Starts with little patience; nearly every pose is solved by the first or the second."""
 POLISHED = 1e-10
 """Errors [m and rad] that polishing aims at."""
 BEST_MARGIN = 0.9
@@ -49,19 +49,6 @@ class Emphasis:
     """Six row weights (`Task.WEIGHTED`), or the axis in the tip frame and three zeros (`Task.AXIS`)."""
 
 
-class Candidate(NamedTuple):
-    """Where a search ended."""
-
-    solved: bool
-    q: Array
-    position_error: float
-    """[m]"""
-    orientation_error: float
-    """[rad]"""
-    iterations: int
-    starts: int
-
-
 class Work(threading.local):
     """Memory that two searches at a time must not share: aligned rows for the lanes, and a row for the answer."""
 
@@ -82,7 +69,7 @@ class NumericSolver:
         from . import lanes, schedule  # Numba takes time to import
 
         self._search_one, self._search_many = lanes.search_one, schedule.search_many
-        self._quick, self._patient = lanes.QUICK, lanes.PATIENT
+        self._quick, self._patient, self._defects_of = lanes.QUICK, lanes.PATIENT, lanes.defects_of
         self.n = chain.n
         self.bounds: Bounds = search_bounds(chain, limits)
         mechanism = from_chain(chain)
@@ -104,22 +91,25 @@ class NumericSolver:
         per_position = 1.0 / (BEST_MARGIN * tolerances.position) ** 2
         per_rotation = 1.0 / (BEST_MARGIN * tolerances.orientation) ** 2
         rows[3, : len(SETTINGS)] = 0.03, 25.0, per_position, per_rotation, 3.0, 0.9, 1.5
-        rows[4, : len(SETTINGS)] = 0.1, 80.0, per_position, per_rotation, 1000.0, 0.9, 1.0
+        rows[4, : len(SETTINGS)] = 0.03, 40.0, per_position, per_rotation, 8.0, 0.95, 1.5
         rows[5, :6] = emphasis.numbers
         self._strict = rows.copy()
         self._strict[4, 2:4] = 1.0 / POLISHED**2
 
-    def one(self, T: Array, q_seed: Array | None = None) -> Candidate:
-        """Quick starts for one pose (4, 4) of any real type; the caller's seed, if given, runs alone at first."""
+    def one(self, T: Array, q_seed: Array | None = None) -> IKResult:
+        """Quick starts for one pose (4, 4); the caller's seed, if given, runs alone at first.
+
+        The status is SOLVED or LEAST_SQUARES: no reason is looked for here.
+        """
         if q_seed is None:
             return self._one(T, self._no_seed, self._quick, 0, QUICK_STARTS)
         return self._one(T, q_seed, self._quick, -1, QUICK_STARTS)
 
-    def one_patiently(self, T: Array, *, first: int = QUICK_STARTS, starts: int = PATIENT_STARTS) -> Candidate:
+    def one_patiently(self, T: Array, first: int, starts: int) -> IKResult:
         """Patient starts for one pose, from number `first` on."""
         return self._one(T, self._no_seed, self._patient, first, first + starts)
 
-    def _one(self, T: Array, own: Array, settings: int, begin: int, end: int) -> Candidate:
+    def _one(self, T: Array, own: Array, settings: int, begin: int, end: int) -> IKResult:
         work, table, n = self.work, self.table, self.n
         out = work.out
         work.target[:] = T
@@ -128,27 +118,48 @@ class NumericSolver:
             settings, begin, end, n, out,
         )  # fmt: skip
         if verdict < 0:
+            checked_poses(work.target, "T", batch=False)  # says what is wrong, finite numbers first
             raise NotAPose("T", float(pose_defects(work.target)))
         q, (position, rotation, iterations, starts, _) = out[:n].copy(), out[n:].tolist()
-        return Candidate(
-            verdict > 0, q, math.sqrt(position), rotation_angle(rotation), int(iterations), int(starts)
-        )
+        status = _SOLVED if verdict > 0 else _LEAST_SQUARES
+        angle = 4.0 * math.atan(0.25 * math.sqrt(rotation))
+        return IKResult(q, status, math.sqrt(position), angle, int(iterations), int(starts))
 
     def many(self, T: Array, q_seeds: Array | None = None) -> tuple[NDArray[np.bool_], Array]:
-        """Quick, then patient starts for every pose (N, 4, 4), writable and contiguous.
+        """Quick starts for every pose (N, 4, 4), writable and contiguous.
 
         Returns:
             Which are solved (N,); and q, errors of position [m] and orientation [rad], iterations and starts, side by
             side, (N, n + 4).
         """
         next_start = np.full(len(T), 0 if q_seeds is None else -1)
-        plan = ((self._quick, QUICK_STARTS), (self._patient, PATIENT_STARTS))
-        return self._many(T, q_seeds, self._numbers, next_start, plan)
+        return self._many(T, q_seeds, self._numbers, next_start, self._quick, QUICK_STARTS)
+
+    def many_threaded(self, T: Array, q_seeds: Array | None, threads: int) -> tuple[NDArray[np.bool_], Array]:
+        """`many`, the poses split over threads; the search lets go of the interpreter's lock."""
+        if threads < 2 or len(T) < 2 * threads:
+            return self.many(T, q_seeds)
+        from concurrent.futures import ThreadPoolExecutor  # slow to import, rarely used
+
+        parts = np.array_split(np.arange(len(T)), threads)
+        cuts = [slice(part[0], part[-1] + 1) for part in parts]
+        with ThreadPoolExecutor(threads) as pool:
+            results = list(pool.map(lambda cut: self.many(T[cut], None if q_seeds is None else q_seeds[cut]), cuts))
+        return np.concatenate([r[0] for r in results]), np.concatenate([r[1] for r in results])
+
+    def accept(self, T: object) -> Array | None:
+        """The poses themselves if they are a plain batch (N, 4, 4) in SE(3); None to have them looked at closely."""
+        if not isinstance(T, np.ndarray) or T.dtype != np.float64 or T.ndim != 3 or T.shape[1:] != (4, 4):
+            return None
+        poses = T if T.flags.c_contiguous and T.flags.writeable else T.copy()
+        defects = np.empty(len(poses))
+        self._defects_of(poses, defects)
+        return poses if (defects <= POSE_DEFECT).all() else None
 
     def each_start(self, T: Array, first: int, count: int) -> tuple[NDArray[np.bool_], Array]:
         """Where each of the starts `first` … of one pose (4, 4) ends; as `many`, a row per start."""
         poses = np.ascontiguousarray(np.broadcast_to(T, (count, 4, 4)))
-        return self._many(poses, None, self._numbers, np.arange(first, first + count), ((self._patient, 1),))
+        return self._many(poses, None, self._numbers, np.arange(first, first + count), self._quick, 1)
 
     def polish(self, T: Array, q: Array) -> tuple[NDArray[np.bool_], Array]:
         """Candidates (N, n) of one pose (4, 4) taken to the last digits from where they are; as `many`."""
@@ -158,7 +169,7 @@ class NumericSolver:
     def follow(self, T: Array, q: Array) -> tuple[NDArray[np.bool_], Array]:
         """One start per pose (N, 4, 4), from its own q (N, n), to the last digits; as `many`."""
         seeds = to_winding(q, self.bounds)
-        return self._many(T, seeds, self._strict, np.full(len(q), -1), ((self._patient, 1),))
+        return self._many(T, seeds, self._strict, np.full(len(q), -1), self._patient, 1)
 
     def _many(
         self,
@@ -166,19 +177,17 @@ class NumericSolver:
         q_seeds: Array | None,
         numbers: Array,
         next_start: NDArray[np.int64],
-        plan: tuple[tuple[int, int], ...],
+        settings: int,
+        budget: int,
     ) -> tuple[NDArray[np.bool_], Array]:
         count, n = len(T), self.n
         own = np.zeros((0, n)) if q_seeds is None else q_seeds
         solved, error = np.zeros(count, dtype=bool), np.full(count, np.inf)
         out = np.zeros((count, n + 4))
-        for settings, budget in plan:
-            if solved.all():
-                break
-            self._search_many(
-                self.iteration.address, self.work.lanes, numbers, self.table.candidates, self.table.frame,
-                own, T, settings, next_start, budget, n, solved, error, out,
-            )  # fmt: skip
+        self._search_many(
+            self.iteration.address, self.work.lanes, numbers, self.table.candidates, self.table.frame,
+            own, T, settings, next_start, budget, n, solved, error, out,
+        )  # fmt: skip
         out[:, n] = np.sqrt(out[:, n])
         out[:, n + 1] = 4.0 * np.arctan(0.25 * np.sqrt(out[:, n + 1]))
         return solved, out
@@ -195,11 +204,6 @@ def even_strides(n: int) -> Array:
     return root ** -np.arange(1.0, n + 1)
 
 
-def rotation_angle(square: float) -> float:
-    """Angle [rad] from the square of the iteration's 4 tan(θ/4)."""
-    return 4.0 * math.atan(0.25 * math.sqrt(square))
-
-
 @functools.lru_cache(maxsize=64)
 def solver_for(
     chain: Chain,
@@ -209,3 +213,9 @@ def solver_for(
 ) -> NumericSolver:
     """The chain's solver, made at the first use; the most recent ones are kept."""
     return NumericSolver(chain, limits, emphasis, tolerances)
+
+
+@functools.lru_cache(maxsize=64)
+def usual_solver(chain: Chain) -> NumericSolver:
+    """`solver_for` with its defaults, found by the chain's identity alone, which is ten times as fast."""
+    return solver_for(chain)

@@ -12,6 +12,8 @@ from ..model.elements import Array
 
 POSE_DEFECT = 1e-6
 """A matrix may be this far from SE(3): numbers rounded to six digits pass."""
+POSE_BOUND = 3e8
+"""Largest number [m] in a pose."""
 REPAIRABLE = 0.5
 """Beyond this defect the nearest pose says nothing about what was meant."""
 
@@ -52,6 +54,8 @@ def checked_poses(T: ArrayLike, name: str, *, batch: bool, orthonormalise: bool 
         NotAPose: With the largest defect, unless it was repaired on request.
     """
     poses = numbers(T, name)
+    if poses.size and np.abs(poses).max() > POSE_BOUND:
+        raise InputError(f"{name} holds {np.abs(poses).max():g}; at most {POSE_BOUND:g} is accepted")
     if poses.shape[-2:] != (4, 4) or poses.ndim != 2 + batch:
         raise ShapeError(name, "(N, 4, 4)" if batch else "(4, 4)", poses.shape)
     defect = pose_defects(poses)

@@ -59,7 +59,9 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
                 for _ in range(lanes):
                     helping = (helping + 1) % lanes
                     other = pose[helping]
-                    if other >= 0 and not solved[other] and next_start[other] < last_start[other]:
+                    # nobody may overtake the caller's own seed
+                    own_seed_runs = other >= 0 and seeds.shape[0] > 0 and next_start[other] == 0
+                    if other >= 0 and not own_seed_runs and not solved[other] and next_start[other] < last_start[other]:
                         chosen = other
                         break
             running += (1 if chosen >= 0 else 0) - (1 if old >= 0 else 0)
@@ -71,9 +73,7 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
             if chosen != old:
                 set_target(work, n, lane, T[chosen])
             own_seed = seeds[chosen] if seeds.shape[0] > 0 else none
-            next_start[chosen] = begin(
-                work, numbers, n, lane, next_start[chosen], own_seed, table, places[chosen]
-            )
+            next_start[chosen] = begin(work, numbers, n, lane, next_start[chosen], own_seed, table, places[chosen])
             out[chosen, n + 3] += 1.0
         if running == 0:
             return

@@ -13,7 +13,7 @@ from ..compiler import cache
 from ..compiler.mechanism import Mechanism, from_chain
 from ..model.chain import Chain
 from ..model.elements import Array
-from .bounds import Bounds, search_bounds
+from .bounds import TURN, Bounds, search_bounds
 
 SAMPLES = 1_000_000
 CANDIDATES = 8
@@ -68,7 +68,7 @@ def table_for(chain: Chain) -> SeedTable:
 
 
 def build_table(chain: Chain, mechanism: Mechanism, bounds: Bounds) -> SeedTable:
-    from .cells import CELLS, GRID, arrange, fill
+    from .cells import CELLS, GRID, fill
 
     q = np.random.default_rng(1).uniform(bounds.lower, bounds.upper, (SAMPLES, chain.n))
     T = chain.kernels.forward.run(q)
@@ -83,5 +83,15 @@ def build_table(chain: Chain, mechanism: Mechanism, bounds: Bounds) -> SeedTable
     candidates = np.zeros((CELLS, CANDIDATES, chain.n), dtype=np.float32)
     score = np.full((CELLS, CANDIDATES), np.inf)
     fill(T, q, bounds.lower, bounds.upper, frame, candidates, score)
-    arrange(bounds.lower, bounds.upper, candidates, score)
-    return SeedTable(frame, candidates)
+    return SeedTable(frame, _arranged(candidates, score, bounds))
+
+
+def _arranged(candidates: NDArray[np.float32], score: Array, bounds: Bounds) -> NDArray[np.float32]:
+    """Best candidates first; the outer joints within half a turn of their middle; NaN where there is none."""
+    order = np.argsort(score, axis=1)
+    ordered = np.take_along_axis(candidates, order[..., None], axis=1)
+    for j in (0, -1):
+        middle = 0.5 * (bounds.lower[j] + bounds.upper[j])
+        ordered[..., j] -= TURN * np.round((ordered[..., j] - middle) / TURN)
+    ordered[np.isinf(np.take_along_axis(score, order, axis=1)), 0] = np.nan
+    return ordered

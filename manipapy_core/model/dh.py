@@ -183,9 +183,7 @@ def from_chain(chain: Chain, convention: Convention | str, *, parallel: float = 
     return from_screws(chain.S, chain.M, convention, parallel=parallel)
 
 
-def from_screws(
-    S: ArrayLike, M: ArrayLike, convention: Convention | str, *, parallel: float = PARALLEL
-) -> DHTable:
+def from_screws(S: ArrayLike, M: ArrayLike, convention: Convention | str, *, parallel: float = PARALLEL) -> DHTable:
     """A table with the pose exp(S_1 q_1) … exp(S_n q_n) M at every q; see `from_chain`.
 
     Args:

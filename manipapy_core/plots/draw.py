@@ -46,15 +46,26 @@ class RobotDrawing:
         self.chain = model.tree() if isinstance(model, Robot) else model
         links = [model.links[name] for name in self.chain.link_names] if isinstance(model, Robot) else []
         self.facets: Facets = facets_of(links, collisions=collisions)
-        shapes = [(index, shape) for index, link in enumerate(links) for shape in (link.collisions if collisions else link.visuals)]
-        self._meshes = [(index, shape.T_link_shape) for index, shape in shapes if isinstance(shape.geometry, Mesh)]
+        self.corners: Array = self.facets.corners
+        """Of the facets as drawn now, in the base frame [m], shape (facets, 4, 3)."""
+        self._meshes = [
+            (index, shape.T_link_shape)
+            for index, link in enumerate(links)
+            for shape in (link.collisions if collisions else link.visuals)
+            if isinstance(shape.geometry, Mesh)
+        ]
         self._fade = fade
         behind = 0.5 * fade
         no_corners = [np.zeros((4, 3))]
         self._shadow = Poly3DCollection(no_corners, facecolor=_SHADOW, edgecolor=_SHADOW, linewidth=0.5, zorder=1)
         self._surface = Poly3DCollection(no_corners, linewidth=0.4, zorder=4 - behind)
         self._skeleton = Line3DCollection(
-            [np.zeros((2, 3))], colors=SKELETON_COLOUR, linewidth=4.0, alpha=1.0 - fade, capstyle="round", zorder=3 - behind
+            [np.zeros((2, 3))],
+            colors=SKELETON_COLOUR,
+            linewidth=4.0,
+            alpha=1.0 - fade,
+            capstyle="round",
+            zorder=3 - behind,
         )
         self._shadow.set_visible(shadow and len(self.facets.corners) > 0)
         self._surface.set_visible(len(self.facets.corners) > 0)
@@ -72,7 +83,7 @@ class RobotDrawing:
         """
         poses = kinematics.link_poses(self.chain, self._positions(q))
         bones = self._bones(poses)
-        corners = self.facets.placed(poses)
+        corners = self.corners = self.facets.placed(poses)
         if len(corners):
             colours = self.facets.shaded(corners)
             colours[:, :3] += self._fade * (1.0 - colours[:, :3])

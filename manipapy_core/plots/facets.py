@@ -112,6 +112,7 @@ def _cylinder(radius: float, length: float) -> Array:
 
 
 def _sphere(radius: float) -> Array:
-    turn, height = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, SIDES + 1), np.linspace(-0.5 * np.pi, 0.5 * np.pi, SIDES // 2 + 1))
+    around, upwards = np.linspace(0.0, 2.0 * np.pi, SIDES + 1), np.linspace(-0.5 * np.pi, 0.5 * np.pi, SIDES // 2 + 1)
+    turn, height = np.meshgrid(around, upwards)
     points = np.stack([np.cos(height) * np.cos(turn), np.cos(height) * np.sin(turn), np.sin(height)], axis=-1)
     return _grid(radius * points)

@@ -25,10 +25,10 @@ def has_screen() -> bool:
     """Whether figures can be shown: matplotlib found (or was told of) a window system or a notebook."""
     require_matplotlib()
     import matplotlib.pyplot as plt
-    from matplotlib.backends import backend_registry
-    from matplotlib.backends.registry import BackendFilter
+    from matplotlib.backends.registry import BackendFilter, backend_registry
 
-    return plt.get_backend().lower() not in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE)
+    in_memory: list[str] = backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE)  # type: ignore[no-untyped-call]
+    return plt.get_backend().lower() not in in_memory
 
 
 def new_figure(**options: Any) -> Figure:

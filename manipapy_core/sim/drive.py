@@ -1,15 +1,15 @@
 """What moves the joints of a simulated robot: commands in, efforts out, and a hold when the commands stop coming.
 
-Every joint is in one of four modes. EFFORT passes the commanded effort on. VELOCITY and POSITION follow a reference that
-keeps the joint's velocity and acceleration limits. HOLD brakes and then stands still by gravity compensation and a stiff
-servo, never by zero effort. A joint whose effort or velocity command grows too old goes to HOLD by itself, so that a
+Every joint is in one of four modes. EFFORT passes the commanded effort on. VELOCITY and POSITION follow a reference
+that keeps the joint's velocity and acceleration limits. HOLD brakes and then stands still by gravity compensation and a
+stiff servo, never by zero effort. A joint whose effort or velocity command grows too old goes to HOLD by itself: a
 controller that dies does not leave its last torque acting.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,8 @@ from ..model.elements import Array
 from .errors import CommandRefused
 from .reference import Reference
 from .servo import Servo
+
+Measure = Callable[[], tuple[Array, Array]]
 
 
 class DriveMode(enum.IntEnum):
@@ -113,22 +115,31 @@ class Drive:
         self._chain, self.settings = chain, settings
         self._servo = Servo(chain, gravity_base, time_step)
         self._time_step = time_step
-        # Half a step of tolerance: times are sums of steps, and a timeout is a whole number of them.
-        self._patience = {
-            DriveMode.EFFORT: settings.command_timeout - 0.5 * time_step,
-            DriveMode.VELOCITY: settings.velocity_timeout - 0.5 * time_step,
-        }
+        # How old a command may grow, by mode. Half a step of tolerance: times are sums of steps.
+        self._patience = np.full(len(DriveMode), np.inf)
+        self._patience[DriveMode.EFFORT] = settings.command_timeout - 0.5 * time_step
+        self._patience[DriveMode.VELOCITY] = settings.velocity_timeout - 0.5 * time_step
         limits = chain.limits
         self._bounds = {
             DriveMode.EFFORT: (-limits.effort, limits.effort),
             DriveMode.VELOCITY: (-limits.velocity, limits.velocity),
             DriveMode.POSITION: (limits.lower, limits.upper),
         }
+        self._zeros = np.zeros(chain.n)
         self._selections: dict[tuple[str, ...], np.ndarray] = {}
         self._timeouts = self._refusals = 0
         self._last_refusal = ""
-        self.state: DriveState
         self.reset(np.zeros(chain.n))
+
+    @property
+    def state(self) -> DriveState:
+        """What is remembered from step to step."""
+        return self._state
+
+    @state.setter
+    def state(self, state: DriveState) -> None:
+        self._state = state
+        self._mode_changed()
 
     def reset(self, q: Array) -> None:
         """Forget all commands and hold this position [rad or m], shape (n,)."""
@@ -144,7 +155,7 @@ class Drive:
         )
 
     def command(
-        self, mode: DriveMode, values: ArrayLike, joints: Sequence[str] | None, time: float, q: Array, qd: Array
+        self, mode: DriveMode, values: ArrayLike, joints: Sequence[str] | None, time: float, measure: Measure
     ) -> tuple[str, ...]:
         """Take a command; joints that it does not name keep what they have.
 
@@ -153,8 +164,7 @@ class Drive:
             values: One number per joint [N m or N, rad/s or m/s, rad or m].
             joints: Names in the order of the values; all joints in chain order if not given.
             time: Now [s].
-            q: Measured positions [rad or m], shape (n,); references start there.
-            qd: Measured velocities [rad/s or m/s], shape (n,).
+            measure: Gives positions and velocities, each of shape (n,); a joint that changes its mode starts there.
 
         Returns:
             Names of the joints whose value was cut to a limit.
@@ -171,16 +181,18 @@ class Drive:
             self._last_refusal = refusal.reason
             raise refusal from None
         state, (lower, upper) = self.state, self._bounds[mode]
-        given = np.clip(wanted, lower[which], upper[which])
+        given = np.minimum(np.maximum(wanted, lower[which]), upper[which])
         entering = which[state.mode[which] != mode]
         if entering.size:
             state.mode[entering] = mode
             state.reason[entering] = HoldReason.NONE
-            state.reference.start(entering, q, qd)
+            state.reference.start(entering, *measure())
+            self._mode_changed()
         state.command[which] = given
         state.stamp[which] = time
-        state.limited[which] = given != wanted
-        return tuple(self._chain.joint_names[index] for index in which[given != wanted])
+        cut = given != wanted
+        state.limited[which] = cut
+        return tuple(self._chain.joint_names[index] for index in which[cut]) if cut.any() else ()
 
     def hold(self, joints: Sequence[str] | None = None) -> None:
         """Bring joints (all if not given) to a hold now."""
@@ -201,23 +213,32 @@ class Drive:
             time: Now [s].
         """
         state = self.state
-        for mode, patience in self._patience.items():
-            late = (state.mode == mode) & (time - state.stamp > patience)
-            if late.any():
-                self._timeouts += 1
-                self._hold(np.flatnonzero(late), HoldReason.TIMEOUT)
-        servo = state.mode != DriveMode.EFFORT
-        if not servo.any():
+        if time > self._next_check:
+            self._hold_what_is_late(time)
+        if self._all_effort:
             state.effort[:] = state.command
             return state.effort
-        r, rd = state.reference.advance(
-            q, qd, state.command, state.mode == DriveMode.POSITION, state.mode == DriveMode.VELOCITY, self._time_step
-        )
+        servo = state.mode != DriveMode.EFFORT
+        to_position, at_velocity = state.mode == DriveMode.POSITION, state.mode == DriveMode.VELOCITY
+        r, rd = state.reference.advance(q, qd, state.command, to_position, at_velocity, self._time_step)
         wanted = self._servo.efforts(q, qd, r, rd, servo, state.reference.braking, state.command)
         limit = self._chain.limits.effort
-        state.effort[:] = np.clip(wanted, -limit, limit)
+        state.effort[:] = np.minimum(np.maximum(wanted, -limit), limit)
         state.limited[servo] = (state.effort != wanted)[servo]
         return state.effort
+
+    def _hold_what_is_late(self, time: float) -> None:
+        late = time - self.state.stamp > self._patience[self.state.mode]
+        if late.any():
+            self._timeouts += 1
+            self._hold(np.flatnonzero(late), HoldReason.TIMEOUT)
+        self._mode_changed()
+
+    def _mode_changed(self) -> None:
+        """Work out what need not be worked out in every step."""
+        self._all_effort = bool((self.state.mode == DriveMode.EFFORT).all())
+        # Commands that come meanwhile can only move this on, so nothing is late before.
+        self._next_check = float(np.min(self.state.stamp + self._patience[self.state.mode]))
 
     def status(self) -> DriveStatus:
         """How things stand."""
@@ -236,6 +257,7 @@ class Drive:
         self.state.mode[entering] = DriveMode.HOLD
         self.state.reason[which] = reason
         self.state.reference.brake(entering)
+        self._mode_changed()
 
     def _select(self, joints: Sequence[str] | None) -> np.ndarray:
         """Indices of joints by name; looked up once for each list of names."""
@@ -261,9 +283,9 @@ class Drive:
             raise CommandRefused(f"the values are not a list of numbers ({error})") from None
         if wanted.shape != which.shape:
             raise CommandRefused(f"{wanted.size} values (shape {wanted.shape}) for {which.size} joints; give one each")
-        finite = np.isfinite(wanted)
-        if not finite.all():
-            index = int(np.argmin(finite))
+        # NaN and infinity times zero are NaN: quicker than asking every number.
+        if wanted @ self._zeros[: which.size] != 0.0:
+            index = int(np.argmin(np.isfinite(wanted)))
             name = self._chain.joint_names[which[index]]
             raise CommandRefused(f"{mode.name.lower()} of joint {name!r} is {wanted[index]}; give finite numbers", name)
         if self.settings.resume is ResumePolicy.ENABLE:

@@ -38,11 +38,24 @@ class Objects:
             SceneError: Lists what is wrong with it.
             NameTaken: There is one of that name.
         """
-        if item.name in self._bodies:
+        if item.name in self.described:
             raise NameTaken("object", item.name)
         problems = item.problems()
         if problems:
             raise SceneError(f"object {item.name!r}", problems)
+        self._make(item)
+        self.described[item.name] = item
+
+    def forget_bodies(self) -> None:
+        """The server was emptied; `make_again` brings the objects back one by one."""
+        self._bodies.clear()
+        self._textures.clear()
+
+    def make_again(self, name: str) -> None:
+        """Make a known object in the emptied server, at the pose that it started from."""
+        self._make(self.described[name])
+
+    def _make(self, item: SceneObject) -> None:
         position, quaternion = to_position_quaternion(item.T_world_object)
         client = self._client
         collision = self._collision_shape(item) if self._collisions else -1
@@ -53,7 +66,6 @@ class Objects:
             for shape in client.getVisualShapeData(body):
                 client.changeVisualShape(body, shape[1], textureUniqueId=self._texture(item.texture))
         self._bodies[item.name] = body
-        self.described[item.name] = item
 
     def remove(self, name: str) -> None:
         self._client.removeBody(self.body(name))
@@ -84,11 +96,6 @@ class Objects:
         body = self.body(name)
         self._client.resetBasePositionAndOrientation(body, *to_position_quaternion(T_world_object))
         self._client.resetBaseVelocity(body, linear.tolist(), angular.tolist())
-
-    def reset(self) -> None:
-        """Put every object back to where it was made."""
-        for name, item in self.described.items():
-            self.place(name, item.T_world_object)
 
     def _collision_shape(self, item: SceneObject) -> int:
         client = self._client

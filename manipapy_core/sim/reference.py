@@ -1,8 +1,8 @@
 """The moving point that the servo follows: within the joint's limits, and never far from the joint.
 
-A position command is reached by speeding up, cruising and slowing down; a velocity command is ramped to; a braking joint
-has its reference where it is until it stands, and keeps it there. A reference that runs ahead of a blocked joint would
-let it shoot off later, so a leash keeps the two together; at its end the servo pushes with all its effort anyway.
+A position command is reached by speeding up, cruising and slowing down; a velocity command is ramped to; a braking
+joint has its reference where it is until it stands, and keeps it there. A reference that runs ahead of a blocked joint
+would let it shoot off later, so a leash keeps the two together; at its end the servo pushes with all its effort anyway.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class Reference:
         stoppable = np.sqrt(0.25 * change**2 + 2.0 * (change / h) * np.abs(distance)) - 0.5 * change
         fastest = np.minimum(np.minimum(stoppable, np.abs(distance) / h), limits.velocity)
         wanted = np.where(to_position, np.copysign(fastest, distance), command)
-        rd = np.clip(wanted, self.rd - change, self.rd + change)
-        r = np.clip(self.r + h * rd, q - self.leash, q + self.leash)
-        r = np.clip(r, limits.lower, limits.upper)
+        rd = np.minimum(np.maximum(wanted, self.rd - change), self.rd + change)
+        r = np.minimum(np.maximum(self.r + h * rd, q - self.leash), q + self.leash)
+        r = np.minimum(np.maximum(r, limits.lower), limits.upper)
         # What the reference really did: at a limit or at the end of the leash that is less than wanted.
         self.rd[moving] = ((r - self.r) / h)[moving]
         self.r[moving] = r[moving]

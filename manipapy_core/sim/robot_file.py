@@ -83,6 +83,6 @@ def _with_absolute_mesh(shape: Shape) -> Shape:
     if not mesh.filename:
         raise MeshNotFound(
             mesh.uri,
-            "was not found when the robot was read (check_meshes=False), but the simulation needs it; pass package_paths",
+            "was not found when the robot was read with check_meshes=False, but is needed now; pass package_paths",
         )
     return replace(shape, geometry=Mesh(mesh.filename, mesh.filename, mesh.scale))

@@ -45,15 +45,6 @@ class Contact:
     """How far the two overlap [m]; negative for a gap."""
 
 
-@dataclass(frozen=True, eq=False)
-class RobotState:
-    """Everything of a robot that a step changes, apart from what PyBullet saves itself."""
-
-    drive: DriveState
-    q: Array
-    qd: Array
-
-
 class SimRobot:
     """One robot in a `World`, which makes it with `add_robot` and steps it."""
 
@@ -76,13 +67,20 @@ class SimRobot:
         self.chain = robot.tree()
         self._client, self._clock, self._lock = client, clock, lock
         self._name_of_body = name_of_body
+        self.T_world_base, self._visuals = T_world_base, visuals
         self._require_mass()
-        self._body = RobotBody(client, robot, self.chain, T_world_base, visuals=visuals, collisions=True)
-        self._body.prepare_physics()
-        gravity_base = np.ascontiguousarray(self.T_world_base[:3, :3].T @ gravity_world)
+        gravity_base = np.ascontiguousarray(T_world_base[:3, :3].T @ gravity_world)
         self._drive = Drive(self.chain, gravity_base, time_step, settings)
+        self._load()
         self._home = self._body.nearest_to_zero()
         self.reset()
+
+    def _load(self) -> None:
+        """Make the body in PyBullet, also when the world is built anew."""
+        self._body = RobotBody(
+            self._client, self.robot, self.chain, self.T_world_base, visuals=self._visuals, collisions=True
+        )
+        self._body.prepare_physics()
 
     def _require_mass(self) -> None:
         """PyBullet answers a joint that moves nothing with NaN, so it is refused before."""
@@ -95,11 +93,6 @@ class SimRobot:
     def joint_names(self) -> tuple[str, ...]:
         """Joints that take commands, in the order of arrays without names; mimic joints follow by themselves."""
         return self.chain.joint_names
-
-    @property
-    def T_world_base(self) -> Array:
-        """Where the root link stands [m], shape (4, 4)."""
-        return self._body.T_world_base
 
     @property
     def body_id(self) -> int:
@@ -121,8 +114,7 @@ class SimRobot:
             CommandRefused: Not finite, wrong names or count, or the joint is held; nothing has changed.
         """
         with self._lock:
-            q, qd = self._body.positions_and_velocities()
-            return self._drive.command(mode, values, joints, self._clock(), q, qd)
+            return self._drive.command(mode, values, joints, self._clock(), self._body.positions_and_velocities)
 
     def hold(self, joints: Sequence[str] | None = None) -> None:
         """Bring joints (all if not given) to a stop and keep them there."""
@@ -197,8 +189,9 @@ class SimRobot:
     def _positions(self) -> Array:
         return self._body.positions_and_velocities()[0]
 
-    def _save(self) -> RobotState:
-        return RobotState(self._drive.state.copy(), *self._body.positions_and_velocities())
+    def _save(self) -> DriveState:
+        """What a step changes and PyBullet does not save."""
+        return self._drive.state.copy()
 
-    def _restore(self, saved: RobotState) -> None:
-        self._drive.state = saved.drive.copy()
+    def _restore(self, saved: DriveState) -> None:
+        self._drive.state = saved.copy()

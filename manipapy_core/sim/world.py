@@ -18,11 +18,11 @@ from ..errors import InputError, ShapeError
 from ..model.elements import Array
 from ..model.robot import Robot
 from .bullet import Client
-from .drive import DriveSettings
+from .drive import DriveSettings, DriveState
 from .errors import NameTaken, SnapshotError
 from .objects import Objects
 from .scene import Scene, SceneObject
-from .sim_robot import RobotState, SimRobot
+from .sim_robot import SimRobot
 from .view import WorldContent, WorldView
 
 EARTH = (0.0, 0.0, -9.81)
@@ -30,14 +30,15 @@ EARTH = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A saved state of one world; it stays valid until something is spawned, added or removed."""
+    """A saved state of one world; it stays valid until something comes or goes, or the world is reset."""
 
     steps: int
-    version: int
     bullet_state: int
-    robots: dict[str, RobotState]
+    drives: dict[str, DriveState]
+    """By robot."""
     world: int
-    """Which world it belongs to."""
+    epoch: int
+    """Which world it belongs to, and how often that had changed."""
 
 
 class World:
@@ -60,15 +61,25 @@ class World:
         self.time_step = self.step_ns * 1e-9
         self._lock = threading.RLock()
         self._client = Client(gui=gui)
-        self._client.setGravity(*self.gravity.tolist())
-        self._client.setTimeStep(self.time_step)
-        # Without it the order of contacts, and so the last bits, depend on what happened before a restore.
-        self._client.setPhysicsEngineParameter(deterministicOverlappingPairs=1)
         self._visuals = gui
+        self._set_up_physics()
         self._robots: dict[str, SimRobot] = {}
         self._objects = Objects(self._client, collisions=True, visuals=gui)
-        self._steps = self._version = 0
+        self._order: list[tuple[str, str]] = []
+        self._steps = self._version = self._epoch = 0
         self._paused = False
+
+    def _set_up_physics(self) -> None:
+        client = self._client
+        client.setGravity(*self.gravity.tolist())
+        client.setTimeStep(self.time_step)
+        # Without it the order of contacts, and so the last bits, depend on what happened before a restore.
+        client.setPhysicsEngineParameter(deterministicOverlappingPairs=1)
+
+    def _changed(self) -> None:
+        """Something came or went: renderers must look again, and saved states do not fit any more."""
+        self._version += 1
+        self._epoch += 1
 
     def close(self) -> None:
         """End the simulation; a second call does nothing."""
@@ -166,7 +177,8 @@ class World:
             if q is not None:
                 added.reset(q)
             self._robots[name] = added
-            self._version += 1
+            self._order.append(("robot", name))
+            self._changed()
             return added
 
     def load_scene(self, scene: Scene) -> None:
@@ -183,13 +195,15 @@ class World:
         """
         with self._lock:
             self._objects.add(item)
-            self._version += 1
+            self._order.append(("object", item.name))
+            self._changed()
 
     def remove(self, name: str) -> None:
         """Take an object out of the world."""
         with self._lock:
             self._objects.remove(name)
-            self._version += 1
+            self._order.remove(("object", name))
+            self._changed()
 
     def objects(self) -> dict[str, SceneObject]:
         """Every object by name, as it was spawned."""
@@ -214,43 +228,48 @@ class World:
     def reset(self, *, time: bool = False) -> None:
         """Objects and robots back to where they started; what was spawned stays, what was removed stays away.
 
+        What follows is, to the last bit, what follows in a new world. States saved before do not fit any more.
+
         Args:
             time: Back to zero, too. Otherwise it runs on, as nodes that follow the clock expect.
         """
         with self._lock:
-            self._objects.reset()
-            for robot in self._robots.values():
-                robot.reset()
+            # Moving everything back would leave PyBullet's memory of old contacts: only a world built anew, in the
+            # old order, repeats to the last bit.
+            self._client.resetSimulation()
+            self._set_up_physics()
+            self._objects.forget_bodies()
+            for kind, name in self._order:
+                if kind == "object":
+                    self._objects.make_again(name)
+                else:
+                    self._robots[name]._load()
+                    self._robots[name].reset()
+            self._epoch += 1
             if time:
                 self._steps = 0
 
     def save(self) -> Snapshot:
         """The state of everything, to come back to; what follows a restore repeats to the last bit."""
         with self._lock:
-            robots = {name: robot._save() for name, robot in self._robots.items()}
-            return Snapshot(self._steps, self._version, self._client.saveState(), robots, id(self))
+            drives = {name: robot._save() for name, robot in self._robots.items()}
+            return Snapshot(self._steps, self._client.saveState(), drives, id(self), self._epoch)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back to a saved state, time included.
 
         Raises:
-            SnapshotError: It is of another world, or something was spawned, added or removed since.
+            SnapshotError: It is of another world, or this one was reset or its content changed since.
         """
         with self._lock:
             if snapshot.world != id(self):
                 raise SnapshotError("it belongs to another world")
-            if snapshot.version != self._version:
-                raise SnapshotError("robots or objects were added or removed since it was saved")
+            if snapshot.epoch != self._epoch:
+                raise SnapshotError("robots or objects came or went, or the world was reset, since it was saved")
             self._client.restoreState(snapshot.bullet_state)
-            for name, saved in snapshot.robots.items():
+            for name, saved in snapshot.drives.items():
                 self._robots[name]._restore(saved)
             self._steps = snapshot.steps
-
-    def content(self) -> WorldContent:
-        """What is in the world, for a renderer."""
-        with self._lock:
-            robots = {name: (robot.robot, robot.T_world_base.copy()) for name, robot in self._robots.items()}
-            return WorldContent(self._version, robots, dict(self._objects.described))
 
     def view(self) -> WorldView:
         """Where everything is now, for a renderer."""
@@ -258,6 +277,12 @@ class World:
             q = {name: robot._positions() for name, robot in self._robots.items()}
             poses = {name: self._objects.pose(name) for name in self._objects.described}
             return WorldView(self.time_ns, self._version, q, poses)
+
+    def content_and_view(self) -> tuple[WorldContent, WorldView]:
+        """What is in the world, for a renderer, and where it is at the same instant."""
+        with self._lock:
+            robots = {name: (robot.robot, robot.T_world_base.copy()) for name, robot in self._robots.items()}
+            return WorldContent(self._version, robots, dict(self._objects.described)), self.view()
 
     def _name_of_body(self, body: int, link: int) -> str:
         for robot in self._robots.values():

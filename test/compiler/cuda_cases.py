@@ -22,6 +22,10 @@ Array = NDArray[Any]
 
 ROBOTS = {"ur5": BUNDLED["ur5"], "panda": BUNDLED["panda"], "random": RPRPRR}
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+COUNT = 301
+"""Configurations that the kernels are compared on."""
+DOUBLE_BOUND = 1e-12
+"""Agreement demanded in float64, element by element, relative to max(1, |reference|)."""
 
 
 @dataclass(frozen=True)
@@ -126,3 +130,7 @@ def time_laws() -> tuple[KernelCase, ...]:
 
 def all_cases(robot: str) -> tuple[KernelCase, ...]:
     return robot_cases(robot) + time_laws()
+
+
+def case_of(robot: str, name: str) -> KernelCase:
+    return next(case for case in all_cases(robot) if case.name == name)

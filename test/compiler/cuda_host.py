@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import itertools
 import shutil
 import subprocess
@@ -17,25 +16,27 @@ from typing import Any
 import numpy as np
 import pytest
 
+from manipapy_core.compiler.cuda_emit import PRELUDE, Layout, emit_sincos
+from manipapy_core.compiler.trace import Signature
+
 needs_host_compiler = pytest.mark.skipif(
     shutil.which("g++") is None, reason="no g++, which stands in for the GPU here; apt install build-essential"
 )
 
-FLAGS = ("-std=c++17", "-shared", "-fPIC", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function")
+FLAGS = ("-std=c++17", "-O0", "-shared", "-fPIC", "-Wall", "-Wno-unused-function")
+"""Optimising would take longer than it saves; warnings count as errors."""
 
 
 class HostLibrary:
     """CUDA source as machine code of this processor."""
 
-    def __init__(self, text: str, optimise: int = 0):
-        self._folder = tempfile.TemporaryDirectory(prefix="manipapy-cuda-")
-        name = hashlib.sha256(text.encode()).hexdigest()[:16]
-        file, library = Path(self._folder.name, f"{name}.cpp"), Path(self._folder.name, f"{name}.so")
-        file.write_text(text)
-        command = ["g++", *FLAGS, f"-O{optimise}", str(file), "-o", str(library)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0 and not done.stderr, done.stderr
-        self._library = ctypes.CDLL(str(library))
+    def __init__(self, text: str):
+        with tempfile.TemporaryDirectory(prefix="manipapy-cuda-") as folder:
+            file, library = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
+            file.write_text(text)
+            done = subprocess.run(["g++", *FLAGS, str(file), "-o", str(library)], capture_output=True, text=True)
+            assert done.returncode == 0 and not done.stderr, done.stderr
+            self._library = ctypes.CDLL(str(library))  # stays when its file goes
 
     def kernel(self, name: str) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]:
         """Called as CuPy's kernels are: numbers of blocks, numbers of threads, arguments."""
@@ -64,8 +65,34 @@ def _passed(argument: Any) -> Any:
     return ctypes.c_longlong(int(argument))
 
 
+def source_of(*functions: str, dtype: np.dtype) -> str:
+    """Several kernels of one type in one file."""
+    return "\n".join([PRELUDE, emit_sincos(dtype), *functions])
+
+
+def run_rows(
+    host: HostLibrary, name: str, signature: Signature, arguments: list[np.ndarray], layout: Layout = Layout.ROWS
+) -> np.ndarray:
+    """Launches a kernel on row arrays, turned to columns and back where the kernel wants them.
+
+    There are too few threads for the batch, so each goes through the loop several times, and not equally often.
+    """
+    columns = layout is Layout.COLUMNS
+    count = next(len(array) for argument, array in zip(signature.inputs, arguments) if not argument.shared)
+    operands = [
+        np.ascontiguousarray(array.reshape(count, -1).T) if columns and not argument.shared else array
+        for argument, array in zip(signature.inputs, arguments)
+    ]
+    shape = (count, signature.output_width)
+    out = np.full(shape[::-1] if columns else shape, np.nan, arguments[0].dtype)
+    refused = np.zeros(1, np.int32)
+    host.kernel(name)((3,), (16,), (*operands, out, refused, np.int64(count)))
+    assert refused[0] == 0
+    return (out.T if columns else out).reshape(count, *signature.output_shape)
+
+
 class DeviceArray:
-    """What a CuPy array looks like from outside: no buffer, no way to NumPy without asking for it."""
+    """A CuPy array as seen from outside: no buffer, and no way to NumPy unless one asks for it."""
 
     def __init__(self, memory: Any):
         self.memory = np.asarray(memory)

@@ -15,10 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from manipapy_core.compiler import gpu
+
 ARCHITECTURES = (75, 80, 90, 100, 120)
 """Turing, Ampere, Hopper, and Blackwell in data centres and on desks."""
 
-OPTIONS = ("--std=c++17", "--ptxas-options=-v", "--ptxas-options=--warn-on-spills")
+OPTIONS = (*gpu.OPTIONS, "--ptxas-options=-v")
+"""Ours, and a report of the assembler."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,13 @@ def version() -> str:
     return f"{major.value}.{minor.value}"
 
 
-def compile_for(architecture: int, source: str) -> Usage:
-    """Compiles a file with one kernel down to machine code."""
+def compile_for(architecture: int, source: str, *further: str) -> Usage:
+    """Compiles a file with one kernel down to machine code, with further options if need be."""
     nvrtc, program = _library(), ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None) == 0
     try:
-        options = [f"--gpu-architecture=sm_{architecture}".encode(), *(option.encode() for option in OPTIONS)]
+        texts = (f"--gpu-architecture=sm_{architecture}", *OPTIONS, *further)
+        options = [text.encode() for text in texts]
         failed = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
         log = _text(nvrtc, program, "ProgramLog")
         assert not failed, log

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from compiler.cuda_cases import FLOAT32, FLOAT64, KernelCase, robot_cases, time_laws
 from compiler.cuda_nvrtc import ARCHITECTURES, Usage, compile_for, version
-
 from manipapy_core.compiler.cuda_emit import Layout, source
 
 BEGIN, END = "<!-- registers: begin -->", "<!-- registers: end -->"

@@ -10,11 +10,10 @@ import re
 
 import numpy as np
 import pytest
-from compiler.cuda_cases import FLOAT32, FLOAT64, all_cases
+
+from compiler.cuda_cases import FLOAT32, FLOAT64, all_cases, case_of
 from compiler.cuda_nvrtc import ARCHITECTURES, Usage, compile_for, needs_nvrtc
 from compiler.cuda_table import GROUPS, sweep, table, write_table, written_table
-
-from manipapy_core.compiler import gpu
 from manipapy_core.compiler.cuda_emit import Layout, source
 
 pytestmark = needs_nvrtc
@@ -48,7 +47,7 @@ def test_compiles_in_columns_for_another_architecture(case):
 
 def test_double_would_be_noticed():
     """The check above can fail: one literal that no float holds makes its product a double."""
-    kernel = next(case for case in CASES if case.name == "inverse_dynamics").kernel
+    kernel = case_of("ur5", "inverse_dynamics").kernel
     text = source(kernel, FLOAT32)
     careless = re.sub(r"(const float v\d+ = .*)0x[0-9a-f.]+p[+-]\d+f", r"\g<1>0.1", text, count=1)
     assert careless != text
@@ -57,14 +56,15 @@ def test_double_would_be_noticed():
 
 def test_a_spill_would_be_noticed():
     """The check above can fail: blocks of 1024 threads leave 64 registers for each."""
-    kernel = next(case for case in all_cases("panda") if case.name == "forward_dynamics").kernel
+    kernel = case_of("panda", "forward_dynamics").kernel
     crowded = source(kernel, FLOAT32).replace("__launch_bounds__(256)", "__launch_bounds__(1024)")
     assert compile_for(80, crowded).spilled > 0
 
 
-def test_options_are_those_that_cupy_passes():
-    """Nothing but the language standard: the default keeps IEEE division, square root and NaN."""
-    assert gpu.OPTIONS == ("-std=c++17",)
+def test_what_cupy_adds_changes_nothing():
+    """CuPy 14 passes one option of its own: functions are meant for the GPU unless they say otherwise."""
+    text = source(case_of("ur5", "inverse_dynamics").kernel, FLOAT32)
+    assert compile_for(80, text, "--device-as-default-execution-space") == compile_for(80, text)
 
 
 def test_table_in_the_docs_has_every_kernel_and_architecture(project):

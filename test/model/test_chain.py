@@ -95,7 +95,7 @@ def test_unknown_names_list_what_there_is(ur5):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 7.0])
 def test_a_joint_cannot_be_locked_outside_its_limits(ur5, value):
-    with pytest.raises(InputError, match="elbow_joint.*limits"):
+    with pytest.raises(InputError, match=r"elbow_joint.*limits"):
         ur5.chain("base_link", "tool0", fixed={"elbow_joint": value})
 
 

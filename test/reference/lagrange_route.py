@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from reference.pinocchio_route import PinocchioRoute
+from reference.pinocchio_route import PinocchioRoute, angular_first
 from reference.rerooting import path_joints, root_link
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ class LagrangeRoute:
         fixed: Mapping[str, float] | None = None,
         gravity: ArrayLike = (0.0, 0.0, -9.81),
     ):
-        names = tuple(path_joints(text, base, tip) if joint_names is None else joint_names)
+        names = tuple(path_joints(text, base, tip, fixed or ()) if joint_names is None else joint_names)
         self._tree = PinocchioRoute(text, root_link(text), tip, joint_names=names, fixed=fixed)
         self._bodies = _inertials(text)
         self._base = self._tree.model.getFrameId(base, pin.FrameType.BODY)
@@ -83,8 +83,8 @@ class LagrangeRoute:
         local = pin.ReferenceFrame.LOCAL
         of_link = pin.getFrameJacobian(tree.model, tree.data, frame, local)
         of_base = pin.getFrameJacobian(tree.model, tree.data, self._base, local)
-        difference = (of_link - relative.toActionMatrixInverse() @ of_base) @ tree.spread
-        return relative.homogeneous, np.vstack([difference[3:], difference[:3]])
+        difference = angular_first(of_link - relative.toActionMatrixInverse() @ of_base)
+        return relative.homogeneous, difference @ tree.spread
 
 
 def gradient(function: Callable[[Array], Array], q: Array) -> Array:

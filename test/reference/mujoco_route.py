@@ -31,7 +31,7 @@ class MujocoRoute:
         fixed: Mapping[str, float] | None = None,
         gravity: ArrayLike = (0.0, 0.0, -9.81),
     ):
-        self.joint_names = tuple(path_joints(text, base, tip) if joint_names is None else joint_names)
+        self.joint_names = tuple(path_joints(text, base, tip, fixed or ()) if joint_names is None else joint_names)
         self.model = mujoco.MjModel.from_xml_string(_with_compiler_options(rerooted(text, base)))
         self.model.opt.gravity[:] = np.asarray(gravity, dtype=float)
         # Joint limits and dry friction are soft constraints there; the equations of motion know neither.

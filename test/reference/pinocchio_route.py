@@ -39,7 +39,7 @@ class PinocchioRoute:
             joint_names: Free joints in the order of q; the joints between base and tip when left out.
             fixed: Values of locked joints [rad or m]; zero for those not named.
         """
-        self.joint_names = tuple(path_joints(text, base, tip) if joint_names is None else joint_names)
+        self.joint_names = tuple(path_joints(text, base, tip, fixed or ()) if joint_names is None else joint_names)
         locked = dict(fixed or {})
         full = pin.buildModelFromXML(rerooted(text, base))
         rules = {name: rule for name, rule in mimics(text).items() if rule[0] in self.joint_names}
@@ -119,7 +119,7 @@ class PinocchioRoute:
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Torque regressor (n, 10 bodies) in manipapy's order of parameters; needs a robot without mimics."""
         matrix = pin.computeJointTorqueRegressor(self.model, self.data, self._q(q), self._v(qd), self._v(qdd))
-        return self.spread.T @ matrix[:, self._parameter_columns()]
+        return self.spread.T @ matrix.reshape(self.model.nv, -1)[:, self._parameter_columns()]
 
     def inertial_parameters(self) -> Array:
         """Parameters of the moving bodies, in the order of the regressor's columns."""
@@ -132,13 +132,13 @@ class PinocchioRoute:
 
     def _jacobian(self, q: ArrayLike, frame: pin.ReferenceFrame) -> Array:
         matrix = pin.computeFrameJacobian(self.model, self.data, self._q(q), self.tip, frame)
-        return _angular_first(matrix) @ self.spread
+        return angular_first(matrix) @ self.spread
 
     def _jacobian_derivative(self, q: ArrayLike, qd: ArrayLike, frame: pin.ReferenceFrame) -> Array:
         pin.computeJointJacobiansTimeVariation(self.model, self.data, self._q(q), self._v(qd))
         pin.updateFramePlacements(self.model, self.data)
         matrix = pin.getFrameJacobianTimeVariation(self.model, self.data, self.tip, frame)
-        return _angular_first(matrix) @ self.spread
+        return angular_first(matrix) @ self.spread
 
     def _spread(self, rules: Mapping[str, tuple[str, float, float]]) -> tuple[Array, Array]:
         """Matrix and offset that turn q into one coordinate per joint of the model, in the model's order."""
@@ -171,5 +171,7 @@ def _configuration(model: pin.Model, values: Mapping[str, float]) -> Array:
     return q
 
 
-def _angular_first(matrix: Array) -> Array:
-    return np.vstack([matrix[3:], matrix[:3]])
+def angular_first(matrix: Array) -> Array:
+    """Rows of a Jacobian in manipapy's order; Pinocchio hands out that of a single joint as a plain vector."""
+    columns = matrix.reshape(6, -1)
+    return np.vstack([columns[3:], columns[:3]])

@@ -8,7 +8,7 @@ own coordinate.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from reference.urdf_writing import numbers
 
@@ -52,14 +52,15 @@ def rerooted(text: str, base: str) -> str:
     return ElementTree.tostring(result, encoding="unicode")
 
 
-def path_joints(text: str, base: str, tip: str) -> list[str]:
+def path_joints(text: str, base: str, tip: str, locked: Collection[str] = ()) -> list[str]:
     """What moves the tip against the base: the joints on the way, each mimicking joint replaced by its driver.
 
-    In the order in which the way from base to tip first meets them.
+    In the order in which the way from base to tip first meets them, without those that are locked.
     """
     document, drivers = ElementTree.fromstring(rerooted(text, base)), mimics(text)
     on_the_way = [joint.get("name", "") for joint in _joints_up_to_root(document, tip) if joint.get("type") != "fixed"]
-    return list(dict.fromkeys(drivers.get(name, (name,))[0] for name in reversed(on_the_way)))
+    moved_by = dict.fromkeys(drivers.get(name, (name,))[0] for name in reversed(on_the_way))
+    return [name for name in moved_by if name not in locked]
 
 
 def mimics(text: str) -> dict[str, tuple[str, float, float]]:

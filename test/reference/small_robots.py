@@ -126,6 +126,8 @@ MIMIC = RobotCase(
     "four",
 )
 
+LOCKED_MIMIC = RobotCase("locked_mimic", MIMIC.text, MIMIC.base, MIMIC.tip, {"lead": 0.4})
+
 SMALL_ROBOTS = (
     COM_OFFSET,
     ROTATED_INERTIA,
@@ -138,4 +140,5 @@ SMALL_ROBOTS = (
     DAMPED,
     BRANCH,
     MIMIC,
+    LOCKED_MIMIC,
 )

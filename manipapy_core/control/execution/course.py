@@ -61,7 +61,7 @@ class Course:
         if plan.start_time is not None:
             refuse_if_over(plan.start_time + plan.spline.duration, now)
         turns = self._whole_turns(plan, reference, t)
-        first = float(plan.spline.times[0])
+        first = plan.spline.first
         lead = self._lead_in(plan, reference, turns, first - t) if first - t > SHORTEST_LEAD else None
         difference = self._difference(plan, reference, turns, t, lead)
         self._refuse_if_far(difference, reference)
@@ -89,14 +89,14 @@ class Course:
         self._correction.add(t - self._correction_start, out)
         if plan.partial:
             self._others.sample(t - self._others_start, self._others_block)
-            np.copyto(out, self._others_block, where=~plan.named)
+            np.copyto(out, self._others_block, where=plan.others)
 
     def _sample_plan(self, plan: Plan, t: float, out: Array) -> None:
         spline = plan.spline
         if t >= spline.duration:
             out[0] = spline.positions[-1]
             out[1:].fill(0.0)
-        elif t >= spline.times[0]:
+        elif t >= spline.first:
             spline.sample(t, out)
         else:
             self._u[0] = (t - self._lead_start) * self._rate[0]
@@ -108,7 +108,7 @@ class Course:
     def _whole_turns(self, plan: Plan, reference: Reference, t: float) -> Array:
         """Turns to add for joints without limits, which may be a few revolutions away from where a plan has them."""
         start = np.zeros((3, self.chain.n))
-        _at(plan, max(t, float(plan.spline.times[0])), start)
+        _at(plan, max(t, plan.spline.first), start)
         away = np.where(plan.named & self._continuous, reference.q - start[0], 0.0)
         return 2.0 * math.pi * np.round(away / (2.0 * math.pi))
 
@@ -140,10 +140,10 @@ class Course:
         """What the arm does minus what the plan says at its beginning, shape (3, n)."""
         start = np.zeros((3, self.chain.n))
         if lead is None:
-            _at(plan, max(t, float(plan.spline.times[0])), start)
+            _at(plan, max(t, plan.spline.first), start)
             start[0] += turns
         else:
-            rate = np.array([1.0 / (float(plan.spline.times[0]) - t)])
+            rate = np.array([1.0 / (plan.spline.first - t)])
             self._kernel(np.zeros(1), rate, lead, start)
         now = np.stack([reference.q, reference.qd, reference.qdd])
         return np.where(plan.named, now - start, 0.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from ..kernels import UNLIMITED
 from ..state import Array, positive
 
 
@@ -89,7 +89,7 @@ class ExecutionSettings:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Tolerances of a goal as arrays over all joints; inf where nothing is checked."""
+    """Tolerances of a goal as arrays over all joints; `UNLIMITED` where nothing is checked."""
 
     path_position: Array
     """[rad or m], shape (n,)."""
@@ -100,9 +100,9 @@ class Limits:
     goal_velocity: Array
     """[rad/s or m/s], shape (n,)."""
     goal_time: float
-    """[s]; inf waits for ever."""
+    """[s]"""
     checks_path_velocity: bool = field(init=False)
     """False: no joint has a path tolerance on velocity."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "checks_path_velocity", bool(np.isfinite(self.path_velocity).any()))
+        object.__setattr__(self, "checks_path_velocity", bool((self.path_velocity < UNLIMITED).any()))

@@ -99,6 +99,8 @@ class Spline:
         self.velocities = velocities
         self.accelerations = accelerations if velocities is not None else None
         self.n = positions.shape[1]
+        self.first, self.duration = float(times[0]), float(times[-1])
+        """Times of the first and the last point [s]."""
         lengths = np.diff(times)
         points = (self.positions, self.velocities, self.accelerations)
         start = tuple(None if values is None else values[:-1] for values in points)
@@ -110,11 +112,6 @@ class Spline:
         self._rates: list[float] = self.rates.tolist()
         self._kernel = evaluation_kernel(self.n)
         self._u, self._rate = np.zeros(1), np.zeros(1)
-
-    @property
-    def duration(self) -> float:
-        """Time of the last point [s]."""
-        return float(self.times[-1])
 
     def sample(self, t: float, out: Array) -> None:
         """Position, velocity and acceleration at a time between the first and the last point, shape (3, n)."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ...model.chain import Chain
+from ..kernels import UNLIMITED, absolute, compile_per_joint
 from ..state import Array, joint_units
 from .goal import ExecutionSettings, JointTolerance, Limits, Tolerances
 from .outcome import ErrorCode, GoalRefused, GoalStatus, Outcome
@@ -31,7 +33,7 @@ def resolve(chain: Chain, settings: ExecutionSettings, asked: Tolerances | None)
 def _resolve(
     chain: Chain, which: str, listed: Sequence[JointTolerance], position: float, velocity: float
 ) -> tuple[Array, Array]:
-    positions, velocities = np.full(chain.n, position), np.full(chain.n, velocity)
+    positions, velocities = (np.full(chain.n, min(value, UNLIMITED)) for value in (position, velocity))
     for entry in listed:
         if entry.name not in chain.joint_names:
             raise GoalRefused(
@@ -47,9 +49,9 @@ def _resolve(
 
 def _number(what: str, value: float, default: float) -> float:
     if value == 0.0:
-        return default
+        return min(default, UNLIMITED)
     if value == ERASE:
-        return math.inf
+        return UNLIMITED
     if not value > 0.0:
         raise GoalRefused(
             ErrorCode.INVALID_GOAL,
@@ -58,21 +60,33 @@ def _number(what: str, value: float, default: float) -> float:
     return float(value)
 
 
+def excess(wanted: Any, actual: Any, allowed: Any) -> tuple[Any, Any]:
+    """Error of one joint, and how far it is beyond what is allowed."""
+    error = wanted - actual
+    return error, absolute(error) - allowed
+
+
+@functools.cache
+def _excess_kernel(n: int) -> Any:
+    return compile_per_joint("excess", n, ("wanted", "actual", "allowed"), 2, excess)
+
+
 class ToleranceCheck:
     """Compares what the arm does with what it should do, every tick, for one goal."""
 
     def __init__(self, chain: Chain):
         self._names, self._units = chain.joint_names, joint_units(chain)
-        self._error, self._excess = np.zeros(chain.n), np.zeros(chain.n)
+        self._kernel: Any = _excess_kernel(chain.n)
+        self._result = np.zeros((2, chain.n))
+        self._error, self._excess = self._result
 
     def worst(self, wanted: Array, actual: Array, allowed: Array) -> int:
         """The joint furthest beyond what is allowed, or −1."""
-        np.subtract(wanted, actual, self._error)
-        np.absolute(self._error, self._excess)
-        np.subtract(self._excess, allowed, self._excess)
+        if not self._kernel(wanted, actual, allowed, self._result):
+            # An error that is not a number is beyond any tolerance.
+            return int((~np.isfinite(wanted - actual)).argmax())
         joint = int(self._excess.argmax())
-        # Not `> 0`: an error that is not a number is beyond any tolerance.
-        return -1 if self._excess[joint] <= 0.0 else joint
+        return joint if self._excess[joint] > 0.0 else -1
 
     def path_violation(self, joint: int, what: str, t: float, allowed: Array) -> Outcome:
         """Path tolerance violated by the joint that `worst` has just found."""

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...model.chain import Chain
 from ..state import Array, joint_units
 from .goal import ExecutionSettings, JointTrajectory, Limits, Tolerances
-from .outcome import Ending, ErrorCode, GoalRefused
+from .outcome import Ending, ErrorCode, GoalRefused, Outcome
 from .spline import Spline
 from .tolerances import resolve
 
@@ -28,8 +28,10 @@ class Plan:
 
     spline: Spline
     """Over all joints of the arm; zero for joints that the goal does not name."""
-    named: Array
-    """Which joints the goal names, shape (n,), bool."""
+    named: NDArray[np.bool_]
+    """Which joints the goal names, shape (n,)."""
+    others: NDArray[np.bool_]
+    """Which it does not, shape (n,)."""
     partial: bool
     """True: some joint is not named."""
     start_time: float | None
@@ -37,6 +39,15 @@ class Plan:
     limits: Limits
     ending: Ending
     """Where the outcome will be."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended; None while it is on its way."""
+        return self.ending.outcome
+
+    def wait(self, timeout: float | None = None) -> Outcome | None:
+        """Blocks until the goal has ended; None if that takes longer than the timeout [s]."""
+        return self.ending.wait(timeout)
 
 
 def prepare(
@@ -78,12 +89,18 @@ def prepare(
     named[columns] = True
     check_limits(chain, settings, *_everywhere(spline), columns)
     return Plan(
-        spline, named, not named.all(), trajectory.start_time, resolve(chain, settings, tolerances), Ending()
-    )  # fmt: skip
+        spline=spline,
+        named=named,
+        others=~named,
+        partial=not named.all(),
+        start_time=trajectory.start_time,
+        limits=resolve(chain, settings, tolerances),
+        ending=Ending(),
+    )
 
 
 def check_limits(
-    chain: Chain, settings: ExecutionSettings, times: Array, samples: Array, columns: Sequence[int] | Array
+    chain: Chain, settings: ExecutionSettings, times: Array, samples: Array, columns: NDArray[np.intp]
 ) -> None:
     """Position and velocity limits on samples of a trajectory.
 
@@ -123,7 +140,7 @@ def _everywhere(spline: Spline) -> tuple[Array, Array]:
     return np.concatenate([spline.times, times]), np.concatenate([at_points, between[:, :2]])
 
 
-def _columns(chain: Chain, names: Sequence[str], allow_partial: bool) -> Array:
+def _columns(chain: Chain, names: Sequence[str], allow_partial: bool) -> NDArray[np.intp]:
     """Where each named joint stands in q."""
     available = ", ".join(chain.joint_names)
     index = {name: j for j, name in enumerate(chain.joint_names)}
@@ -139,7 +156,7 @@ def _columns(chain: Chain, names: Sequence[str], allow_partial: bool) -> Array:
             ErrorCode.INVALID_JOINTS,
             f"no points for joint {', '.join(map(repr, missing))}; name every joint of: {available}",
         )
-    return np.array([index[name] for name in names])
+    return np.array([index[name] for name in names], dtype=np.intp)
 
 
 def _times(values: ArrayLike) -> Array:
@@ -204,7 +221,7 @@ def refuse_if_over(end: float, now: float) -> None:
         )
 
 
-def _spread(values: Array, columns: Array, n: int) -> Array:
+def _spread(values: Array, columns: NDArray[np.intp], n: int) -> Array:
     spread = np.zeros((len(values), n))
     spread[:, columns] = values
     return spread

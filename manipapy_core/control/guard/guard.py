@@ -8,8 +8,19 @@ import numpy as np
 
 from ...model.chain import Chain
 from ..bounds import MotionBounds
+from ..kernels import UNLIMITED
 from ..state import Array, Reference, State, joint_units
-from .measures import EFFORT, POSITION, RATE, TRACKING, VELOCITY, joint_bounds, measures_kernel
+from .measures import (
+    EFFORT,
+    POSITION,
+    RATE,
+    TRACKING,
+    VELOCITY,
+    clipping_kernel,
+    copying_kernel,
+    joint_bounds,
+    measures_kernel,
+)
 from .settings import GuardSettings
 from .singular import ConditionNumber
 from .verdict import PASSED, Action, Check, Verdict
@@ -50,12 +61,15 @@ class Guard:
         self.held: Verdict | None = None
         """Why the arm is held or stopped; None while it is not."""
         self._units = joint_units(chain)
+        self._effort_units = ["N m" if unit == "rad" else "N" for unit in self._units]
         self._limits, self._bounds = chain.limits, joint_bounds(chain, self.settings, bounds)
         self._rates, self._errors = self.settings.torque_rates(chain), self.settings.tracking_errors(chain)
         self._kernel = measures_kernel()
         self._measures = np.zeros((chain.n, 5))
         self._tick = np.array([self.settings.reaction_time, 1.0 / period])
-        self._zero, self._low, self._high = (np.zeros(chain.n) for _ in range(3))
+        self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
+        self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
+        self._measured, self._step = np.zeros((2, chain.n)), np.zeros(1)
         self._condition = ConditionNumber(chain)
         self._seen_at = self._stamp = -np.inf
         self._rate_exceeded = 0.0
@@ -99,8 +113,7 @@ class Guard:
         s = self.settings
         if self._seen_at == -np.inf:
             self._seen_at = now
-        # 0 · NaN and 0 · inf are NaN: the cheapest test of a whole vector.
-        if np.dot(q, self._zero) != 0.0 or np.dot(qd, self._zero) != 0.0:
+        if not self._copy(q, qd, self._measured):
             blind = now - self._seen_at > s.state_stop_after
             return self._not_finite(q, qd, Action.STOP if blind else Action.HOLD)
         age = now - stamp
@@ -171,16 +184,10 @@ class Guard:
             dt: Since then [s].
             out: What the arm gets now [N m or N], shape (n,).
         """
-        low, high = self._low, self._high
-        np.multiply(self._rates, min(max(dt, 0.0), 5.0 * self.period), high)
-        np.subtract(last, high, low)
-        np.add(last, high, high)
-        np.maximum(low, -self._limits.effort, low)
-        np.minimum(high, self._limits.effort, high)
-        np.maximum(tau, low, out)
-        np.minimum(out, high, out)
-        if np.dot(out, self._zero) != 0.0:
-            np.copyto(out, last, where=~np.isfinite(out))
+        self._step[0] = min(max(dt, 0.1 * self.period), 5.0 * self.period)
+        if not self._clip(tau, last, self._effort, self._most_rate, self._step, out):
+            np.copyto(out, np.where(np.isfinite(tau), tau, last))
+            self._clip(out.copy(), last, self._effort, self._most_rate, self._step, out)
 
     def _judge(self, dt: float, state: State, reference: Reference, tau: Array, last: Array) -> Verdict:
         """The checks per joint, one by one, now that one of them is known to fail."""
@@ -189,7 +196,8 @@ class Guard:
         if most[POSITION] > 1.0:
             j = int(worst[POSITION])
             limit = limits.upper[j] if state.qd[j] > 0.0 else limits.lower[j]
-            return self._verdict(Action.HOLD, Check.POSITION, "stopping point", j, self._stopping_point(state, j), limit)
+            point = self._stopping_point(state, j)
+            return self._of_joint(j, Action.HOLD, Check.POSITION, "stopping point", point, limit)
         slow = PASSED
         if most[VELOCITY] > s.velocity_slow:
             j = int(worst[VELOCITY])
@@ -197,43 +205,48 @@ class Guard:
             share = s.velocity_hold if action is Action.HOLD else s.velocity_slow
             speed = _share(1.0 / most[VELOCITY])
             found = abs(state.qd[j])
-            slow = self._verdict(action, Check.VELOCITY, "speed", j, found, share * limits.velocity[j], "/s", speed)
+            limit = share * limits.velocity[j]
+            slow = self._of_joint(j, action, Check.VELOCITY, "speed", found, limit, self._units[j] + "/s", speed)
             if action is Action.HOLD:
                 return slow
         if most[EFFORT] > 1.0:
             j = int(worst[EFFORT])
             speed = _share(1.0 / most[EFFORT])
-            found = self._effort(Action.SLOW, Check.EFFORT, "effort", j, abs(tau[j]), limits.effort[j], "", speed)
-            slow = _worse(slow, found)
+            unit, found = self._effort_units[j], abs(tau[j])
+            effort = self._of_joint(j, Action.SLOW, Check.EFFORT, "effort", found, limits.effort[j], unit, speed)
+            slow = _worse(slow, effort)
         self._rate_exceeded = self._rate_exceeded + dt if most[RATE] > 1.0 else 0.0
         if most[RATE] > 1.0:
             j = int(worst[RATE])
             action = Action.HOLD if self._rate_exceeded > s.torque_rate_hold_after else Action.SLOW
-            rate = abs(tau[j] - last[j]) / dt
-            found = self._effort(action, Check.TORQUE_RATE, "torque rate", j, rate, self._rates[j], "/s", 0.5)
-            slow = _worse(slow, found)
+            found, unit = abs(tau[j] - last[j]) / dt, self._effort_units[j] + "/s"
+            rate = self._of_joint(j, action, Check.TORQUE_RATE, "torque rate", found, self._rates[j], unit, 0.5)
+            slow = _worse(slow, rate)
             if action is Action.HOLD:
                 return slow
         if most[TRACKING] > 1.0:
             j = int(worst[TRACKING])
             error = abs(reference.q[j] - state.q[j])
-            return self._verdict(Action.HOLD, Check.TRACKING, "distance to the reference", j, error, self._errors[j])
+            what = "distance to the reference"
+            return self._of_joint(j, Action.HOLD, Check.TRACKING, what, error, self._errors[j])
         return slow
 
     def _stopping_point(self, state: State, j: int) -> float:
         v = float(state.qd[j])
         return float(state.q[j]) + v * self.settings.reaction_time + v * abs(v) * float(self._bounds[j, 2])
 
-    def _verdict(
-        self, action: Action, check: Check, what: str, j: int, amount: float, limit: float, per: str = "", speed: float = 1.0
+    def _of_joint(
+        self,
+        j: int,
+        action: Action,
+        check: Check,
+        what: str,
+        amount: float,
+        limit: float,
+        unit: str | None = None,
+        speed: float = 1.0,
     ) -> Verdict:
-        name, unit = self.chain.joint_names[j], self._units[j] + per
-        return Verdict(action, check, what, name, float(amount), float(limit), unit, speed)
-
-    def _effort(
-        self, action: Action, check: Check, what: str, j: int, amount: float, limit: float, per: str, speed: float
-    ) -> Verdict:
-        unit = ("N m" if self._units[j] == "rad" else "N") + per
+        unit = self._units[j] if unit is None else unit
         return Verdict(action, check, what, self.chain.joint_names[j], float(amount), float(limit), unit, speed)
 
     def _not_finite(self, first: Array, second: Array, action: Action) -> Verdict:
@@ -249,7 +262,7 @@ class Guard:
         share = (s.singular_hold - number) / (s.singular_hold - s.singular_slow)
         action = Action.HOLD if share <= 0.0 and not leaving else Action.SLOW
         limit = s.singular_hold if action is Action.HOLD else s.singular_slow
-        what = "condition number of the Jacobian"
+        what = "condition number of the tip"
         return Verdict(action, Check.SINGULAR, what, None, number, limit, "1", 1.0 if leaving else _share(share))
 
     def _collision(self, state: State, reference: Reference) -> Verdict:

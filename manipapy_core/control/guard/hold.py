@@ -7,18 +7,19 @@ from numpy.typing import ArrayLike
 
 from ...dynamics import GRAVITY, Payload
 from ...model.chain import Chain
+from ..arm_model import ArmModel
 from ..bounds import MotionBounds
 from ..execution.stopping import StopProfile
-from ..laws.model_based import PDGravity
+from ..laws.joint import PD
 from ..state import Array, Reference, State
 
 
 class Hold:
-    """Gravity plus PD, at the measured position once the arm is at rest: never zeros.
+    """tau = ID(q, qd, qdd_stop) + PD: gravity plus PD at the measured position, never zeros.
 
-    An arm that moves is braked from the measured motion first. While there is no usable measurement, the arm is
-    predicted by forward dynamics under the efforts that it gets: an arm that was moving when its sensors fell silent
-    is braked, not left to coast.
+    An arm that moves is braked from the measured motion first; qdd_stop is zero once it is at rest. While there is no
+    usable measurement, the arm is predicted by forward dynamics under the efforts that it gets: an arm that was moving
+    when its sensors fell silent is braked, not left to coast.
 
     Args:
         chain: The arm.
@@ -36,13 +37,14 @@ class Hold:
         payload: Payload | None = None,
     ):
         self.bounds = bounds
-        self._law = PDGravity(chain, gravity=gravity, payload=payload)
+        self._model = ArmModel(chain, gravity=gravity, payload=payload)
+        self._springs = PD(chain)
         self._block = np.zeros((3, chain.n))
         self.reference = Reference.of_block(self._block)
         """Where the arm is held; a buffer."""
         self._profile, self._time = StopProfile(chain.n), 0.0
         self._seen, self._qdd = State(np.zeros(chain.n), np.zeros(chain.n)), np.zeros(chain.n)
-        self._blind = False
+        self._tau = np.zeros(chain.n)
 
     @property
     def state(self) -> State:
@@ -52,25 +54,26 @@ class Hold:
     def see(self, q: Array, qd: Array) -> None:
         """A measurement that can be used."""
         self._seen.take(q, qd)
-        if self._blind:
-            # The arm is not quite where it was thought to be; it is not pulled back.
-            self._blind = False
-            self.capture()
 
     def predict(self, tau: Array, dt: float) -> None:
-        """No measurement: moves the last one on by the efforts that the arm got.
+        """No new measurement: moves the last one on by the efforts that the arm got.
 
         Args:
             tau: [N m or N], shape (n,).
             dt: For how long [s].
         """
-        self._blind = True
         seen = self._seen
-        self._law.model.forward_dynamics(seen.q, seen.qd, tau, self._qdd)
+        self._model.forward_dynamics(seen.q, seen.qd, tau, self._qdd)
         np.multiply(self._qdd, dt, self._qdd)
         np.add(seen.qd, self._qdd, seen.qd)
         np.multiply(seen.qd, dt, self._qdd)
         np.add(seen.q, self._qdd, seen.q)
+
+    def take_over(self, other: Hold) -> None:
+        """Goes on where another hold (made for another payload) is."""
+        self.see(other._seen.q, other._seen.qd)
+        self._block[:] = other._block
+        self._profile, self._time = other._profile, other._time
 
     def capture(self) -> None:
         """Begins to brake from where the arm is now."""
@@ -82,4 +85,6 @@ class Hold:
         """Efforts that brake and hold [N m or N], shape (n,): a buffer."""
         self._time += dt
         self._profile.sample(self._time, self._block)
-        return self._law.step(self._seen, self.reference, dt)
+        self._model.inverse_dynamics(self._seen.q, self._seen.qd, self.reference.qdd, self._tau)
+        np.add(self._tau, self._springs.step(self._seen, self.reference, dt), self._tau)
+        return self._tau

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.scalar import sqrt
 from ...model.chain import Chain
 from ..bounds import MotionBounds
 from ..execution.stopping import PEAK
-from ..kernels import Input, compile_formula
+from ..kernels import Input, absolute, clamp, compile_formula, compile_per_joint, positive_part
 from ..state import Array
 from .settings import GuardSettings
 
@@ -44,16 +43,16 @@ def measures(
     """
     lower, upper, per_square, per_velocity, per_effort, per_rate, per_error = bounds
     reaction, per_tick = tick
-    speed = _absolute(qd[0])
+    speed = absolute(qd[0])
     way = qd[0] * reaction + qd[0] * speed * per_square
-    out_up = _positive(qd[0] - STILL) * _positive(q[0] + way - upper)
-    out_down = _positive(-qd[0] - STILL) * _positive(lower - q[0] - way)
+    out_up = positive_part(qd[0] - STILL) * positive_part(q[0] + way - upper)
+    out_down = positive_part(-qd[0] - STILL) * positive_part(lower - q[0] - way)
     return [
         1.0 + out_up + out_down,
         speed * per_velocity,
-        _absolute(tau[0]) * per_effort,
-        _absolute(tau[0] - last[0]) * per_tick * per_rate,
-        _absolute(q_ref[0] - q[0]) * per_error,
+        absolute(tau[0]) * per_effort,
+        absolute(tau[0] - last[0]) * per_tick * per_rate,
+        absolute(q_ref[0] - q[0]) * per_error,
     ]
 
 
@@ -77,14 +76,23 @@ def joint_bounds(chain: Chain, settings: GuardSettings, bounds: MotionBounds) ->
 @functools.cache
 def measures_kernel() -> Any:
     """Compiled `measures`, one row per joint: kernel(q, qd, tau, last, q_ref, bounds, tick, out)."""
-    numbers = [Input(name, (1,)) for name in ("q", "qd", "tau", "last", "q_ref")]
+    numbers = [Input(name, (1,)) for name in ("q", "qd", "tau", "tau_last", "q_ref")]
     inputs = [*numbers, Input("bounds", (7,)), Input("tick", (2,), shared=True)]
     return compile_formula("guard_measures", inputs, (5,), measures)
 
 
-def _absolute(x: Any) -> Any:
-    return sqrt(x * x)
+def clipped(tau: Any, last: Any, effort: Any, rate: Any, dt: Any) -> Any:
+    """An effort within its limit and within reach of the last one, for one joint."""
+    return last + clamp(clamp(tau, effort) - last, rate * dt)
 
 
-def _positive(x: Any) -> Any:
-    return 0.5 * (x + _absolute(x))
+@functools.cache
+def clipping_kernel(n: int) -> Any:
+    """Compiled `clipped`: kernel(tau, last, effort, rate, dt, out)."""
+    return compile_per_joint("clipped", n, ("tau", "tau_last", "effort", "rate"), 1, clipped, scalars=("dt",))
+
+
+@functools.cache
+def copying_kernel(n: int) -> Any:
+    """Copies two vectors into the rows of `out`, and says whether all their numbers are finite: one call for both."""
+    return compile_per_joint("copied", n, ("q", "qd"), 2, lambda q, qd: (q, qd))

@@ -39,10 +39,11 @@ class GuardSettings:
     """A law that exceeds the torque rate for so long is replaced by a hold [s]."""
     tracking_error: ArrayLike = 0.25
     """Allowed distance from the reference, for laws that are meant to be there [rad or m], shape (n,)."""
-    singular_slow: float = 17.0
-    """Condition number of the Jacobian from which on tip laws slow down."""
-    singular_hold: float = 30.0
-    """Condition number at which a tip law is replaced by a hold, unless the arm is leaving."""
+    singular_slow: float = 8.0
+    """Condition number from which on laws of the tip slow down: 1 is a tip that moves alike in all directions, 2 or 3
+    a usual pose, 8 an elbow within 0.2 rad of straight."""
+    singular_hold: float = 20.0
+    """Condition number at which such a law is replaced by a hold, unless the arm is leaving."""
     late_slow: float = 0.005
     """Time between ticks from which on trajectories slow down [s]."""
     late_hold: float = 0.05

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from ...compiler.kernels import bind
 from ...dynamics import Payload
 from ...errors import ShapeError
 from ...model.chain import Chain
+from ..kernels import Input, clamp, compile_formula, compile_per_joint
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .joint import BANDWIDTH
@@ -20,6 +23,44 @@ from .law import Law
 from .typical import typical_joint_inertia
 
 PER_BODY = 10
+
+
+def reference_motion(
+    q: Any, qd: Any, q_ref: Any, qd_ref: Any, qdd_ref: Any, slope: Any, kd: Any
+) -> tuple[Any, Any, Any, Any]:
+    """qd_r, qdd_r, s and kd s of one joint."""
+    qd_r = qd_ref + slope * (q_ref - q)
+    qdd_r = qdd_ref + slope * (qd_ref - qd)
+    s = qd_r - qd
+    return qd_r, qdd_r, s, kd * s
+
+
+@functools.cache
+def _kernel(n: int) -> Any:
+    names = ("q", "qd", "q_ref", "qd_ref", "qdd_ref", "slope", "kd")
+    return compile_per_joint("adaptive_reference", n, names, 4, reference_motion)
+
+
+def learn(
+    parameter: Sequence[Any],
+    slope: Sequence[Any],
+    rate: Sequence[Any],
+    middle: Sequence[Any],
+    reach: Sequence[Any],
+    dt: Sequence[Any],
+) -> list[Any]:
+    """One parameter a tick later, kept within an interval; each argument is one number.
+
+    The interval holds the truth, so the projection onto it can only bring the estimate nearer.
+    """
+    grown = parameter[0] + dt[0] * rate[0] * slope[0]
+    return [middle[0] + clamp(grown - middle[0], reach[0])]
+
+
+@functools.cache
+def _learning_kernel() -> Any:
+    inputs = [Input(name, (1,)) for name in ("parameter", "slope", "rate", "middle", "reach")]
+    return compile_formula("adaptive_learning", [*inputs, Input("dt", (1,), shared=True)], (1,), learn)
 
 
 class Adaptive(Law):
@@ -44,20 +85,22 @@ class Adaptive(Law):
         guess = chain.inertial_parameters + _payload_parameters(chain, self.model.payload)
         self._scale = _parameter_scale(chain)
         self._rate = float(self.gains["adaptation"]) * self._scale**2
-        reach = float(self.gains["freedom"]) * self._scale
-        self._lower, self._upper = guess - reach, guess + reach
+        freedom = float(self.gains["freedom"]) * self._scale
+        self._lower, self._upper = guess - freedom, guess + freedom
         masses = slice(0, None, PER_BODY)
         self._lower[masses] = np.maximum(self._lower[masses], 0.0)
+        self._middle, self._reach = 0.5 * (self._lower + self._upper), 0.5 * (self._upper - self._lower)
         self._parameters = guess
         self._regressor: Any = bind(chain, "regressor")
-        self._Y = np.zeros((n, guess.size))
-        self._growth = np.zeros(guess.size)
-        self._qd_r, self._qdd_r, self._s, self._scratch = (np.zeros(n) for _ in range(4))
+        self._kernel: Any = _kernel(n)
+        self._learn: Any = _learning_kernel()
+        self._Y, self._motion = np.zeros((n, guess.size)), np.zeros((4, n))
+        self._slopes, self._next, self._dt = np.zeros(guess.size), np.zeros(guess.size), np.zeros(1)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
         inertia = typical_joint_inertia(chain, BANDWIDTH)
-        return {"slope": BANDWIDTH, "kd": BANDWIDTH * inertia, "adaptation": 0.05, "freedom": 1.0}
+        return {"slope": BANDWIDTH, "kd": BANDWIDTH * inertia, "adaptation": 1.0, "freedom": 1.0}
 
     @property
     def parameters(self) -> Array:
@@ -76,29 +119,19 @@ class Adaptive(Law):
         self._parameters[:] = np.clip(array, self._lower, self._upper)
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        tau, s, scratch, qd_r, qdd_r = self._tau, self._s, self._scratch, self._qd_r, self._qdd_r
-        np.subtract(reference.q, state.q, scratch)
-        np.multiply(scratch, self._slope, scratch)
-        np.add(reference.qd, scratch, qd_r)
-        np.subtract(reference.qd, state.qd, scratch)
-        np.multiply(scratch, self._slope, scratch)
-        np.add(reference.qdd, scratch, qdd_r)
-        np.subtract(qd_r, state.qd, s)
-        if not self._regressor(state.q, state.qd, qd_r, qdd_r, self.model.gravity, self._Y):
+        q, qd, motion, Y, tau = state.q, state.qd, self._motion, self._Y, self._tau
+        qd_r, qdd_r, surface, damping = motion
+        fine = self._kernel(q, qd, reference.q, reference.qd, reference.qdd, self._slope, self._kd, motion)
+        if not fine or not self._regressor(q, qd, qd_r, qdd_r, self.model.gravity, Y):
             tau.fill(math.nan)
             return tau
-        np.dot(self._Y, self._parameters, tau)
-        np.multiply(s, self._kd, scratch)
-        np.add(tau, scratch, tau)
-
-        growth = self._growth
-        np.dot(s, self._Y, growth)
-        np.multiply(growth, self._rate, growth)
-        np.multiply(growth, dt, growth)
-        np.add(self._parameters, growth, self._parameters)
-        # Projection onto a box that holds the truth: it can only bring the estimate nearer.
-        np.maximum(self._parameters, self._lower, self._parameters)
-        np.minimum(self._parameters, self._upper, self._parameters)
+        np.dot(Y, self._parameters, tau)
+        np.add(tau, damping, tau)
+        np.dot(surface, Y, self._slopes)
+        self._dt[0] = dt
+        constants = (self._rate, self._middle, self._reach, self._dt)
+        if self._learn(self._parameters, self._slopes, *constants, self._next):
+            self._parameters, self._next = self._next, self._parameters
         return tau
 
     def remember(self, other: Law) -> None:

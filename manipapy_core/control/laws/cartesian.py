@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.kernels import bind
+from ...compiler.algorithms import kinematics as algorithms
+from ...compiler.mechanism import Mechanism, from_chain
+from ...compiler.spatial import matvec
 from ...model.chain import Chain
+from ..kernels import Input, compile_formula
+from ..positive_definite import dot
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .law import Law
-from .null_space import null_damping_kernel
-from .pose_error import spring_wrench
+from .null_space import null_damping
+from .pose_error import curvature, rotation_vector, spring_wrench
 from .typical import typical_joint_inertia, typical_tip_inertia
 
 BANDWIDTH = 20.0
 """Natural frequency of the default springs [rad/s]."""
 STIFFEST = np.array([100.0] * 3 + [2000.0] * 3)
 """Default springs are at most this stiff [N m/rad, N/m]."""
+ERROR = 12
+"""Numbers of a pose error: R_tip_goal row by row, then the goal's position seen from the tip."""
 
 
 class CartesianImpedance(Law):
@@ -41,17 +52,13 @@ class CartesianImpedance(Law):
 
     def _prepare(self) -> None:
         n, chain = self.chain.n, self.chain
-        self._stiffness: list[float] = self.gains["stiffness"].tolist()
-        self._damping: list[float] = self.gains["damping"].tolist()
-        self._null_rate = float(self.gains["null_damping"])
-        self._root = np.sqrt(typical_joint_inertia(chain, self._null_rate))
-        self._forward: Any = bind(chain, "forward")
-        self._body_jacobian: Any = bind(chain, "body_jacobian")
-        self._null: Any = null_damping_kernel(n)
-        self._T, self._T_goal = np.zeros((4, 4)), np.zeros((4, 4))
-        self._J, self._J_goal = np.zeros((6, n)), np.zeros((6, n))
-        self._twist, self._twist_goal, self._wrench = np.zeros(6), np.zeros(6), np.zeros(6)
-        self._scratch, self._slip = np.zeros(n), np.zeros(n)
+        null_rate = float(self.gains["null_damping"])
+        root = np.sqrt(typical_joint_inertia(chain, null_rate))
+        self._constants = (self.gains["stiffness"], self.gains["damping"], root, np.array([null_rate]))
+        self._geometry_kernel: Any = _geometry_kernel(chain)
+        self._effort_kernel: Any = _effort_kernel(n)
+        self._geometry = np.zeros(ERROR + 12 * n)
+        self._turn, self._model_tau = np.zeros(4), np.zeros(n)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
@@ -60,31 +67,85 @@ class CartesianImpedance(Law):
         return {"stiffness": stiffness, "damping": 2.0 * np.sqrt(stiffness * inertia), "null_damping": 5.0}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        tau = self._tau
-        self.model.passive_dynamics(state.q, state.qd, reference.qd, reference.qdd, tau)
-        if tau[0] != tau[0] or not self._forward(reference.q, self._T_goal):
-            tau.fill(np.nan)
-            return tau
-        self._forward(state.q, self._T)
-        self._body_jacobian(state.q, self._J)
-        self._body_jacobian(reference.q, self._J_goal)
-        np.dot(self._J, state.qd, self._twist)
-        np.dot(self._J_goal, reference.qd, self._twist_goal)
-
-        wrench, R = spring_wrench(self._T.ravel().tolist(), self._T_goal.ravel().tolist(), self._stiffness)
-        v, g, damping = self._twist.tolist(), self._twist_goal.tolist(), self._damping
-        for i in (0, 1, 2):
-            # Both parts of the goal's twist, turned into the frame of the tip.
-            angular = R[3 * i] * g[0] + R[3 * i + 1] * g[1] + R[3 * i + 2] * g[2]
-            linear = R[3 * i] * g[3] + R[3 * i + 1] * g[4] + R[3 * i + 2] * g[5]
-            wrench[i] += damping[i] * (angular - v[i])
-            wrench[i + 3] += damping[i + 3] * (linear - v[i + 3])
-        self._wrench[:] = wrench
-        np.dot(self._wrench, self._J, self._scratch)
-        np.add(tau, self._scratch, tau)
-
-        np.subtract(reference.qd, state.qd, self._slip)
-        self._null(self._J, self._slip, self._root, self._scratch)
-        np.multiply(self._scratch, self._null_rate, self._scratch)
-        np.add(tau, self._scratch, tau)
+        q, qd, geometry, turn, tau = state.q, state.qd, self._geometry, self._turn, self._tau
+        fine = self._geometry_kernel(q, reference.q, geometry)
+        if fine:
+            r = rotation_vector(geometry[:9].tolist())
+            turn[0], turn[1], turn[2] = r
+            turn[3] = curvature(r)
+            self.model.passive_dynamics(q, qd, reference.qd, reference.qdd, self._model_tau)
+            fine = self._effort_kernel(geometry, turn, qd, reference.qd, self._model_tau, *self._constants, tau)
+        if not fine:
+            tau.fill(math.nan)
         return tau
+
+
+def geometry_of_tip(mechanism: Mechanism, q: Any, q_ref: Any) -> list[Any]:
+    """Pose error and both body Jacobians: 12 + 6n + 6n numbers, over any scalar."""
+    tip, goal = algorithms.forward(mechanism, q), algorithms.forward(mechanism, q_ref)
+
+    def seen_from_tip(vector: Sequence[Any]) -> list[Any]:
+        return [tip[i] * vector[0] + tip[4 + i] * vector[1] + tip[8 + i] * vector[2] for i in range(3)]
+
+    columns = [seen_from_tip([goal[j], goal[4 + j], goal[8 + j]]) for j in range(3)]
+    R = [columns[j][i] for i in range(3) for j in range(3)]
+    p = seen_from_tip([goal[3] - tip[3], goal[7] - tip[7], goal[11] - tip[11]])
+    return [*R, *p, *algorithms.body_jacobian(mechanism, q), *algorithms.body_jacobian(mechanism, q_ref)]
+
+
+def impedance_effort(
+    n: int,
+    geometry: Sequence[Any],
+    turn: Sequence[Any],
+    qd: Sequence[Any],
+    qd_ref: Sequence[Any],
+    model_tau: Sequence[Any],
+    stiffness: Sequence[Any],
+    damping: Sequence[Any],
+    root: Sequence[Any],
+    null_rate: Sequence[Any],
+) -> list[Any]:
+    """Joint efforts of springs, dampers, null damping and the model: n numbers, over any scalar.
+
+    Args:
+        geometry: What `geometry_of_tip` gives.
+        turn: Rotation vector of the pose error, and its curvature.
+        root: Square roots of the joint inertias that weigh null motion.
+    """
+    R, p = geometry[:9], geometry[9:ERROR]
+    J = [geometry[ERROR + n * r : ERROR + n * (r + 1)] for r in range(6)]
+    J_goal = [geometry[ERROR + 6 * n + n * r : ERROR + 6 * n + n * (r + 1)] for r in range(6)]
+    twist, goal = [dot(row, qd) for row in J], [dot(row, qd_ref) for row in J_goal]
+    wanted = [*matvec(R, goal[:3]), *matvec(R, goal[3:])]
+    wrench = spring_wrench(turn[:3], turn[3], p, stiffness)
+    wrench = [wrench[i] + damping[i] * (wanted[i] - twist[i]) for i in range(6)]
+    slip = [reference - actual for reference, actual in zip(qd_ref, qd)]
+    idle = null_damping(n, [entry for row in J for entry in row], slip, root)
+    return [
+        model_tau[j] + dot([row[j] for row in J], wrench) + null_rate[0] * idle[j] for j in range(n)
+    ]  # fmt: skip
+
+
+def _geometry_kernel(chain: Chain) -> Any:
+    mechanism = from_chain(chain)
+    inputs = [Input("q", (mechanism.n,), angle=True), Input("q_ref", (mechanism.n,), angle=True)]
+    formula = functools.partial(geometry_of_tip, mechanism)
+    key = f"{mechanism.digest()} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
+    return compile_formula("geometry_of_tip", inputs, (ERROR + 12 * mechanism.n,), formula, key=key)
+
+
+@functools.cache
+def _effort_kernel(n: int) -> Any:
+    widths = {
+        "geometry": ERROR + 12 * n,
+        "turn": 4,
+        "qd": n,
+        "qd_ref": n,
+        "model_tau": n,
+        "stiffness": 6,
+        "damping": 6,
+        "root": n,
+        "null_rate": 1,
+    }
+    inputs = [Input(name, (width,)) for name, width in widths.items()]
+    return compile_formula(f"impedance_effort_{n}", inputs, (n,), functools.partial(impedance_effort, n))

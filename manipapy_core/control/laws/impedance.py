@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...model.chain import Chain
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
+from .joint import feedback_kernel
 from .law import Law
 from .typical import typical_joint_inertia
 
@@ -31,7 +35,8 @@ class JointImpedance(Law):
 
     def _prepare(self) -> None:
         self._stiffness, self._damping = self.gains["stiffness"], self.gains["damping"]
-        self._scratch = np.zeros(self.chain.n)
+        self._feedback: Any = feedback_kernel(self.chain.n)
+        self._model_tau = np.zeros(self.chain.n)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
@@ -39,12 +44,10 @@ class JointImpedance(Law):
         return {"stiffness": SOFTNESS**2 * inertia, "damping": 2.0 * SOFTNESS * inertia}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        tau, scratch = self._tau, self._scratch
-        self.model.passive_dynamics(state.q, state.qd, reference.qd, reference.qdd, tau)
-        np.subtract(reference.q, state.q, scratch)
-        np.multiply(scratch, self._stiffness, scratch)
-        np.add(tau, scratch, tau)
-        np.subtract(reference.qd, state.qd, scratch)
-        np.multiply(scratch, self._damping, scratch)
-        np.add(tau, scratch, tau)
+        q, qd, tau = state.q, state.qd, self._tau
+        self.model.passive_dynamics(q, qd, reference.qd, reference.qdd, self._model_tau)
+        if self._feedback(q, qd, reference.q, reference.qd, self._stiffness, self._damping, tau):
+            np.add(tau, self._model_tau, tau)
+        else:
+            tau.fill(math.nan)
         return tau

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...model.chain import Chain
+from ..kernels import UNLIMITED, absolute, clamp, compile_per_joint, switch
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .law import Law
@@ -28,6 +33,17 @@ def joint_gains(chain: Chain, bandwidth: float = BANDWIDTH) -> dict[str, ArrayLi
     return {"kp": bandwidth**2 * inertia, "kd": 2.0 * bandwidth * inertia}
 
 
+def feedback(q: Any, qd: Any, q_ref: Any, qd_ref: Any, kp: Any, kd: Any) -> Any:
+    """Spring and damper to the reference, for one joint."""
+    return kp * (q_ref - q) + kd * (qd_ref - qd)
+
+
+@functools.cache
+def feedback_kernel(n: int) -> Any:
+    """Compiled `feedback`: kernel(q, qd, q_ref, qd_ref, kp, kd, out)."""
+    return compile_per_joint("feedback", n, ("q", "qd", "q_ref", "qd_ref", "kp", "kd"), 1, feedback)
+
+
 class PD(Law):
     """tau = kp (q_ref − q) + kd (qd_ref − qd). Sags under gravity; here as the measure of the others."""
 
@@ -36,23 +52,30 @@ class PD(Law):
 
     def _prepare(self) -> None:
         self._kp, self._kd = self.gains["kp"], self.gains["kd"]
-        self._scratch = np.zeros(self.chain.n)
+        self._feedback: Any = feedback_kernel(self.chain.n)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
         return joint_gains(chain)
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        self._feedback(state, reference, self._tau)
-        return self._tau
+        tau = self._tau
+        if not self._feedback(state.q, state.qd, reference.q, reference.qd, self._kp, self._kd, tau):
+            tau.fill(math.nan)
+        return tau
 
-    def _feedback(self, state: State, reference: Reference, out: Array) -> None:
-        scratch = self._scratch
-        np.subtract(reference.q, state.q, out)
-        np.multiply(out, self._kp, out)
-        np.subtract(reference.qd, state.qd, scratch)
-        np.multiply(scratch, self._kd, scratch)
-        np.add(out, scratch, out)
+
+def pid(
+    q: Any, qd: Any, q_ref: Any, integral: Any, kp: Any, ki: Any, kd: Any, most: Any, effort: Any, dt: Any
+) -> tuple[Any, Any]:
+    """Effort and next integral of one joint."""
+    error = q_ref - q
+    others = kp * error - kd * qd
+    before = others + integral
+    # A joint at its effort limit integrates only what leads it back.
+    stuck = switch(absolute(before) - effort) * switch(before * error)
+    total = clamp(integral + ki * error * dt * (1.0 - stuck), most)
+    return others + total, total
 
 
 class PID(Law):
@@ -71,13 +94,13 @@ class PID(Law):
     )
 
     def _prepare(self) -> None:
-        self._kp, self._ki, self._kd = (self.gains[name] for name in ("kp", "ki", "kd"))
-        self._most = self.gains["integral_limit"]
-        self._least = -self._most
         n = self.chain.n
-        self._integral, self._error, self._growth, self._scratch = (np.zeros(n) for _ in range(4))
-        self._pushes, self._saturated = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        self._effort = self.chain.limits.effort
+        self._most = self.gains["integral_limit"]
+        effort = np.minimum(self.chain.limits.effort, UNLIMITED)
+        self._constants = (*(self.gains[name] for name in ("kp", "ki", "kd")), self._most, effort)
+        names = ("q", "qd", "q_ref", "integral", "kp", "ki", "kd", "most", "effort")
+        self._kernel: Any = compile_per_joint("pid", n, names, 2, pid, scalars=("dt",))
+        self._integral, self._dt, self._result = np.zeros(n), np.zeros(1), np.zeros((2, n))
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
@@ -88,35 +111,20 @@ class PID(Law):
         return gains
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        tau, error, growth, scratch = self._tau, self._error, self._growth, self._scratch
-        np.subtract(reference.q, state.q, error)
-        np.multiply(error, self._kp, tau)
-        np.multiply(state.qd, self._kd, scratch)
-        np.subtract(tau, scratch, tau)
-        np.add(tau, self._integral, tau)
-
-        np.multiply(error, self._ki, growth)
-        np.multiply(growth, dt, growth)
-        # A joint at its effort limit integrates only what leads it back.
-        np.absolute(tau, scratch)
-        np.greater_equal(scratch, self._effort, self._saturated)
-        np.multiply(tau, error, scratch)
-        np.greater(scratch, 0.0, self._pushes)
-        np.logical_and(self._saturated, self._pushes, self._saturated)
-        # Nor may NaN stay in the memory of the law; the effort of this tick keeps it, for the guard to see.
-        np.isnan(growth, self._pushes)
-        np.logical_or(self._saturated, self._pushes, self._saturated)
-        np.copyto(growth, 0.0, where=self._saturated)
-        np.add(tau, growth, tau)
-        np.add(self._integral, growth, self._integral)
-        np.maximum(self._integral, self._least, self._integral)
-        np.minimum(self._integral, self._most, self._integral)
-        return tau
+        result = self._result
+        self._dt[0] = dt
+        if not self._kernel(state.q, state.qd, reference.q, self._integral, *self._constants, self._dt, result):
+            # The integral keeps what it had: NaN must not stay in the memory of the law.
+            self._tau.fill(math.nan)
+            return self._tau
+        np.copyto(self._integral, result[1])
+        return result[0]
 
     def start(self, state: State, reference: Reference, tau: Array) -> None:
         """The integral takes what the other terms lack of `tau`, as far as it may."""
-        proportional = self._kp * (reference.q - state.q) - self._kd * state.qd
-        self._integral[:] = np.clip(tau - proportional, self._least, self._most)
+        kp, _, kd = self._constants[:3]
+        others = kp * (reference.q - state.q) - kd * state.qd
+        self._integral[:] = np.clip(tau - others, -self._most, self._most)
 
     @property
     def integral(self) -> Array:
@@ -125,4 +133,4 @@ class PID(Law):
 
     def remember(self, other: Law) -> None:
         if isinstance(other, PID):
-            self._integral[:] = np.clip(other._integral, self._least, self._most)
+            self._integral[:] = np.clip(other._integral, -self._most, self._most)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...model.chain import Chain
+from ..kernels import compile_per_joint
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
-from .joint import BANDWIDTH, KD, KP, PD, joint_gains
+from .joint import BANDWIDTH, PD, feedback
 from .law import Law
 from .typical import typical_joint_inertia
 
@@ -23,7 +28,7 @@ class GravityCompensation(Law):
 
     def _prepare(self) -> None:
         self._damping = self.gains["damping"]
-        self._scratch = np.zeros(self.chain.n)
+        self._drag = np.zeros(self.chain.n)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
@@ -32,29 +37,28 @@ class GravityCompensation(Law):
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
         self.model.gravity_forces(state.q, self._tau)
-        np.multiply(state.qd, self._damping, self._scratch)
-        np.subtract(self._tau, self._scratch, self._tau)
+        np.multiply(state.qd, self._damping, self._drag)
+        np.subtract(self._tau, self._drag, self._tau)
         return self._tau
 
 
 class PDGravity(PD):
-    """tau = g(q) + kp (q_ref − q) + kd (qd_ref − qd): no sag, and the law of every hold."""
+    """tau = g(q) + kp (q_ref − q) + kd (qd_ref − qd): no sag at rest."""
 
     name = "pd_gravity"
-    GAINS = (KP, KD)
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._feed = np.zeros(self.chain.n)
+        self._model_tau = np.zeros(self.chain.n)
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        self.model.gravity_forces(state.q, self._tau)
-        self._feedback(state, reference, self._feed)
-        np.add(self._tau, self._feed, self._tau)
-        return self._tau
+        tau = super().step(state, reference, dt)
+        self.model.gravity_forces(state.q, self._model_tau)
+        np.add(tau, self._model_tau, tau)
+        return tau
 
 
-class Feedforward(PDGravity):
+class Feedforward(PD):
     """tau = ID(q_ref, qd_ref, qdd_ref) + kp (q_ref − q) + kd (qd_ref − qd).
 
     The model runs on the reference, which is free of noise; the gains only mend what it misses.
@@ -62,18 +66,29 @@ class Feedforward(PDGravity):
 
     name = "feedforward"
 
-    @classmethod
-    def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
-        return joint_gains(chain)
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._model_tau = np.zeros(self.chain.n)
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        self.model.inverse_dynamics(reference.q, reference.qd, reference.qdd, self._tau)
-        self._feedback(state, reference, self._feed)
-        np.add(self._tau, self._feed, self._tau)
-        return self._tau
+        tau = super().step(state, reference, dt)
+        self.model.inverse_dynamics(reference.q, reference.qd, reference.qdd, self._model_tau)
+        np.add(tau, self._model_tau, tau)
+        return tau
 
 
-class ComputedTorque(PD):
+def wanted_acceleration(q: Any, qd: Any, q_ref: Any, qd_ref: Any, qdd_ref: Any, kp: Any, kd: Any) -> Any:
+    """That of the reference, and what leads back to it, for one joint."""
+    return qdd_ref + feedback(q, qd, q_ref, qd_ref, kp, kd)
+
+
+@functools.cache
+def _acceleration_kernel(n: int) -> Any:
+    names = ("q", "qd", "q_ref", "qd_ref", "qdd_ref", "kp", "kd")
+    return compile_per_joint("wanted_acceleration", n, names, 1, wanted_acceleration)
+
+
+class ComputedTorque(Law):
     """tau = ID(q, qd, qdd_ref + kp (q_ref − q) + kd (qd_ref − qd)): one pass of RNEA.
 
     Its gains are accelerations: with an exact model every joint answers as s² + kd s + kp, whatever it carries.
@@ -86,7 +101,8 @@ class ComputedTorque(PD):
     )
 
     def _prepare(self) -> None:
-        super()._prepare()
+        self._kp, self._kd = self.gains["kp"], self.gains["kd"]
+        self._kernel: Any = _acceleration_kernel(self.chain.n)
         self._acceleration = np.zeros(self.chain.n)
 
     @classmethod
@@ -94,8 +110,9 @@ class ComputedTorque(PD):
         return {"kp": BANDWIDTH**2, "kd": 2.0 * BANDWIDTH}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        acceleration = self._acceleration
-        self._feedback(state, reference, acceleration)
-        np.add(acceleration, reference.qdd, acceleration)
-        self.model.inverse_dynamics(state.q, state.qd, acceleration, self._tau)
-        return self._tau
+        q, qd, wanted, tau = state.q, state.qd, self._acceleration, self._tau
+        if self._kernel(q, qd, reference.q, reference.qd, reference.qdd, self._kp, self._kd, wanted):
+            self.model.inverse_dynamics(q, qd, wanted, tau)
+        else:
+            tau.fill(math.nan)
+        return tau

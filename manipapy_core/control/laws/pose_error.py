@@ -1,19 +1,20 @@
-"""Rotation and spring wrench between two poses, in plain floats.
+"""The rotation between two frames as a vector, and the wrench of springs between them.
 
-`lie` does the same for batches of any shape and takes some hundred microseconds for one pose. Here a thousand poses
-per second are compared, so the formulas are written out.
+`lie` has the same logarithm for batches of any shape and takes some hundred microseconds for one pose. Here a
+thousand poses per second are compared: what branches is written for plain floats, the rest is straight-line code that
+runs on floats and on traced symbols.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-Vector = tuple[float, float, float]
 Numbers = Sequence[float]
 
 
-def rotation_vector(R: Numbers) -> Vector:
+def rotation_vector(R: Numbers) -> tuple[float, float, float]:
     """Axis times angle [rad] of a rotation matrix, angle in [0, π].
 
     By the quaternion, whose largest component is computed first: as exact near 0 as near π.
@@ -38,59 +39,36 @@ def rotation_vector(R: Numbers) -> Vector:
     return factor * x, factor * y, factor * z
 
 
-def turning_moment(r: Vector, stiffness: Numbers) -> Vector:
-    """Moment of a spring that stores ½ rᵀ K r when turned by the rotation vector r, in the turned frame [N m].
-
-    The rate of r is J⁻¹ times the angular velocity, with J the left Jacobian of SO(3), so the moment is J⁻ᵀ K r.
-    For equal stiffness about all axes that is K r itself.
-
-    Args:
-        r: Rotation vector from the current frame to the wanted one [rad].
-        stiffness: Three numbers [N m/rad].
-    """
-    x, y, z = r
-    kx, ky, kz = stiffness[0] * x, stiffness[1] * y, stiffness[2] * z
-    square = x * x + y * y + z * z
+def curvature(r: Numbers) -> float:
+    """c of J⁻¹ = 1 − ½ [r] + c [r]², the inverse left Jacobian of SO(3) at a rotation vector."""
+    square = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
     if square < 1e-6:
-        c = 1.0 / 12.0 + square / 720.0
-    else:
-        angle = math.sqrt(square)
-        half = 0.5 * angle
-        c = (1.0 - half / math.tan(half)) / square
-    # J⁻ᵀ = 1 + ½ [r] + c [r]², the transpose of Lynch & Park (3.92) written for SO(3)
-    ax, ay, az = y * kz - z * ky, z * kx - x * kz, x * ky - y * kx
-    bx, by, bz = y * az - z * ay, z * ax - x * az, x * ay - y * ax
-    return kx + 0.5 * ax + c * bx, ky + 0.5 * ay + c * by, kz + 0.5 * az + c * bz
+        return 1.0 / 12.0 + square / 720.0
+    half = 0.5 * math.sqrt(square)
+    return (1.0 - half / math.tan(half)) / square
 
 
-def spring_wrench(
-    T_base_tip: Numbers, T_base_goal: Numbers, stiffness: Numbers
-) -> tuple[list[float], list[float]]:
-    """Wrench of the springs between the tip and its goal, and how the goal is turned against the tip.
+def spring_wrench(r: Sequence[Any], c: Any, p: Sequence[Any], stiffness: Sequence[Any]) -> list[Any]:
+    """Wrench that springs exert on the tip, in its own frame, moment first [N m, N]; over any scalar.
 
-    The potential is ½ rᵀ K_r r + ½ pᵀ K_p p with r and p the rotation and translation from tip to goal, seen by the
-    tip. The wrench is its exact gradient, so the springs give back what they took even when stiff along one axis
-    only: the stiffness turns with the tip, which adds the moment p × K_p p.
+    The springs store ½ rᵀ K_r r + ½ pᵀ K_p p. The wrench is the exact gradient of that, so they give back what they
+    took even when they are stiff about one axis only: r changes by J⁻¹ times the angular velocity, which makes the
+    moment J⁻ᵀ K_r r, and the springs along the axes of the tip turn with it, which adds p × K_p p.
 
     Args:
-        T_base_tip: Sixteen numbers, row by row.
-        T_base_goal: Sixteen numbers, row by row.
+        r: Rotation vector from the tip to its goal [rad].
+        c: Its `curvature`.
+        p: Position of the goal seen from the tip [m].
         stiffness: Six numbers, angular first [N m/rad, N/m].
-
-    Returns:
-        The wrench on the tip in its own frame, moment first [N m, N], and R_tip_goal, nine numbers row by row.
     """
-    a, b = T_base_tip, T_base_goal
-    R = [
-        a[i] * b[j] + a[4 + i] * b[4 + j] + a[8 + i] * b[8 + j]
-        for i in (0, 1, 2)
-        for j in (0, 1, 2)
-    ]  # fmt: skip
-    dx, dy, dz = b[3] - a[3], b[7] - a[7], b[11] - a[11]
-    px = a[0] * dx + a[4] * dy + a[8] * dz
-    py = a[1] * dx + a[5] * dy + a[9] * dz
-    pz = a[2] * dx + a[6] * dy + a[10] * dz
-    fx, fy, fz = stiffness[3] * px, stiffness[4] * py, stiffness[5] * pz
-    mx, my, mz = turning_moment(rotation_vector(R), stiffness)
-    wrench = [mx + py * fz - pz * fy, my + pz * fx - px * fz, mz + px * fy - py * fx, fx, fy, fz]
-    return wrench, R
+    k, f = [stiffness[i] * r[i] for i in range(3)], [stiffness[3 + i] * p[i] for i in range(3)]
+    first = _cross(r, k)
+    second = _cross(r, first)
+    lever = _cross(p, f)
+    # J⁻ᵀ = 1 + ½ [r] + c [r]²
+    moment = [k[i] + 0.5 * first[i] + c * second[i] + lever[i] for i in range(3)]
+    return [*moment, *f]
+
+
+def _cross(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

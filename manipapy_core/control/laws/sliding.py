@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...model.chain import Chain
+from ..kernels import clamp, compile_per_joint
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .joint import BANDWIDTH
 from .law import Law
+
+
+def robust_acceleration(
+    q: Any,
+    qd: Any,
+    q_ref: Any,
+    qd_ref: Any,
+    qdd_ref: Any,
+    slope: Any,
+    reach: Any,
+    robustness: Any,
+    per_layer: Any,
+) -> Any:
+    """Acceleration that brings one joint to the surface and keeps it there."""
+    rate_error = qd_ref - qd
+    surface = rate_error + slope * (q_ref - q)
+    return qdd_ref + slope * rate_error + reach * surface + robustness * clamp(per_layer * surface, 1.0)
+
+
+@functools.cache
+def _kernel(n: int) -> Any:
+    names = ("q", "qd", "q_ref", "qd_ref", "qdd_ref", "slope", "reach", "robustness", "per_layer")
+    return compile_per_joint("robust_acceleration", n, names, 1, robust_acceleration)
 
 
 class SlidingMode(Law):
@@ -29,30 +57,19 @@ class SlidingMode(Law):
     )
 
     def _prepare(self) -> None:
-        self._slope, self._reach = self.gains["slope"], self.gains["reach"]
-        self._robustness, self._per_layer = self.gains["robustness"], 1.0 / self.gains["layer"]
-        self._acceleration, self._surface, self._scratch = (np.zeros(self.chain.n) for _ in range(3))
+        slope, reach, robustness, layer = (self.gains[gain.name] for gain in self.GAINS)
+        self._constants = (slope, reach, robustness, 1.0 / layer)
+        self._kernel: Any = _kernel(self.chain.n)
+        self._acceleration = np.zeros(self.chain.n)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
-        return {"slope": BANDWIDTH, "reach": BANDWIDTH, "robustness": 10.0, "layer": 0.1}
+        return {"slope": BANDWIDTH, "reach": BANDWIDTH, "robustness": 50.0, "layer": 0.25}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        acceleration, surface, scratch = self._acceleration, self._surface, self._scratch
-        np.subtract(reference.qd, state.qd, surface)
-        np.multiply(surface, self._slope, acceleration)
-        np.add(acceleration, reference.qdd, acceleration)
-        np.subtract(reference.q, state.q, scratch)
-        np.multiply(scratch, self._slope, scratch)
-        np.add(surface, scratch, surface)
-
-        np.multiply(surface, self._reach, scratch)
-        np.add(acceleration, scratch, acceleration)
-        np.multiply(surface, self._per_layer, scratch)
-        # minimum and maximum, unlike fmin and fmax, let NaN through to the guard
-        np.minimum(scratch, 1.0, scratch)
-        np.maximum(scratch, -1.0, scratch)
-        np.multiply(scratch, self._robustness, scratch)
-        np.add(acceleration, scratch, acceleration)
-        self.model.inverse_dynamics(state.q, state.qd, acceleration, self._tau)
-        return self._tau
+        q, qd, wanted, tau = state.q, state.qd, self._acceleration, self._tau
+        if self._kernel(q, qd, reference.q, reference.qd, reference.qdd, *self._constants, wanted):
+            self.model.inverse_dynamics(q, qd, wanted, tau)
+        else:
+            tau.fill(math.nan)
+        return tau

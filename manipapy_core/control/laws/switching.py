@@ -27,21 +27,22 @@ class LawSwitcher:
         """What the arm got in the last tick."""
         self._offset, self._tau = np.zeros(law.chain.n), np.zeros(law.chain.n)
         self._elapsed = self.blend_time
-        self._pending: Law | None = None
+        self._former: Law | None = law
+        """The law before the last change, until the new one has taken over."""
 
     @property
     def blending(self) -> bool:
         """True while a difference to the former law has not faded."""
-        return self._pending is not None or self._elapsed < self.blend_time
+        return self._former is not None or self._elapsed < self.blend_time
 
     def switch(self, law: Law) -> None:
         """Another law from the next step on."""
-        self._pending = law
+        self._former = self._former or self.law
+        self.law = law
 
     def restart(self) -> None:
         """The same law, started anew at the next step: after a hold, or when the reference jumped."""
-        if self._pending is None:
-            self._pending = self.law
+        self._former = self._former or self.law
 
     def applied(self, tau: Array) -> None:
         """What the arm really got in this tick [N m or N]; where the next law starts from."""
@@ -49,8 +50,8 @@ class LawSwitcher:
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
         """Efforts of the law and what is left of the last change [N m or N], shape (n,): a buffer."""
-        if self._pending is not None:
-            return self._take_over(self._pending, state, reference, dt)
+        if self._former is not None:
+            return self._take_over(self._former, state, reference, dt)
         tau = self.law.step(state, reference, dt)
         if self._elapsed >= self.blend_time:
             return tau
@@ -59,8 +60,8 @@ class LawSwitcher:
         np.add(self._tau, tau, self._tau)
         return self._tau
 
-    def _take_over(self, law: Law, state: State, reference: Reference, dt: float) -> Array:
-        former, self.law, self._pending = self.law, law, None
+    def _take_over(self, former: Law, state: State, reference: Reference, dt: float) -> Array:
+        law, self._former = self.law, None
         law.start(state, reference, self._last)
         if law is not former and type(law) is type(former):
             law.remember(former)

@@ -34,7 +34,7 @@ def typical_joint_inertia(chain: Chain, rate: float) -> Array:
     """
     _, M = _samples(chain)
     diagonal = np.einsum("bii->bi", M)
-    mobility = np.linalg.inv(M)
+    mobility: Array = np.linalg.inv(M).astype(np.float64)
     return _scale(mobility, diagonal.mean(axis=0), rate)
 
 

@@ -1,0 +1,81 @@
+"""Timing that holds up on a shared machine: CPU time of this thread, methods taking turns, medians."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+import timeit
+from collections.abc import Callable, Mapping
+from importlib import metadata
+
+Job = Callable[[], object]
+
+
+def take_turns(
+    jobs: Mapping[str, Job], *, rounds: int = 9, turn: float = 0.005, clock: Callable[[], float] = time.thread_time
+) -> dict[str, float]:
+    """Median seconds of one run of each job.
+
+    All jobs have a turn per round, so that whatever disturbs the machine disturbs all of them alike. A turn is as
+    many runs as fill `turn` seconds: each job pays alike for finding the caches full of another's data. `clock` is
+    the CPU time of this thread unless several threads are the point.
+    """
+    repeats = {name: runs_within(job, turn) for name, job in jobs.items()}
+    taken: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            count = repeats[name]
+            start = clock()
+            for _ in range(count):
+                job()
+            taken[name].append((clock() - start) / count)
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def runs_within(job: Job, seconds: float) -> int:
+    """How many runs of a job fill this time, at least one; a first run to warm up is not counted."""
+    job()
+    shortest = min(_duration(job) for _ in range(3))
+    return max(1, round(seconds / max(shortest, 1e-7)))
+
+
+def _duration(job: Job) -> float:
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
+def statement_job(statement: str, names: Mapping[str, object], calls: int) -> Job:
+    """Runs a statement many times in a loop that costs a few nanoseconds, as timeit writes it."""
+    timer = timeit.Timer(statement, globals=dict(names))
+    return lambda: timer.timeit(calls)
+
+
+def time_statements(
+    statements: Mapping[str, tuple[str, Mapping[str, object]]], *, calls: int = 2000, rounds: int = 15
+) -> dict[str, float]:
+    """Median seconds per execution of each statement, taking turns."""
+    jobs = {name: statement_job(text, names, calls) for name, (text, names) in statements.items()}
+    return {name: seconds / calls for name, seconds in take_turns(jobs, rounds=rounds).items()}
+
+
+def version_of(distribution: str) -> str:
+    """Installed version, or "not installed"."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def machine() -> str:
+    """Processor, cores and how busy they are."""
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            name = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass  # not Linux, or a processor without a name there: the architecture has to do
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    return f"{name}, {os.cpu_count()} cores, load average {load}"

@@ -1,0 +1,72 @@
+"""Starts model_server for one robot, configured and active.
+
+Example: `ros2 launch manipapy model.launch.py robot:=panda namespace:=left`
+"""
+
+import os
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, EmitEvent, RegisterEventHandler
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessStart
+from launch.events import matches_action
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import LifecycleNode
+from launch_ros.event_handlers import OnStateTransition
+from launch_ros.events.lifecycle import ChangeState
+from launch_ros.substitutions import FindPackageShare
+from lifecycle_msgs.msg import Transition
+
+# Discovery stays on this machine unless the user says otherwise.
+os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+
+ARGUMENTS = [
+    DeclareLaunchArgument("robot", default_value="ur5", description="Robot with a parameter file of that name"),
+    DeclareLaunchArgument("namespace", default_value="", description="Namespace of the node, for several robots"),
+    DeclareLaunchArgument("use_sim_time", default_value="false", description="Take the time from /clock"),
+    DeclareLaunchArgument(
+        "params_file",
+        default_value=[
+            PathJoinSubstitution([FindPackageShare("manipapy"), "config", LaunchConfiguration("robot")]),
+            ".yaml",
+        ],
+        description="Parameters of the node; config/<robot>.yaml of this package when not given",
+    ),
+    DeclareLaunchArgument("autostart", default_value="true", description="Configure and activate at once"),
+    DeclareLaunchArgument("log_level", default_value="info", description="debug, info, warn, error or fatal"),
+]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """The node and, with autostart, its way from unconfigured to active."""
+    node = LifecycleNode(
+        package="manipapy",
+        executable="model_server",
+        name="model_server",
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[
+            LaunchConfiguration("params_file"),
+            {"use_sim_time": LaunchConfiguration("use_sim_time")},
+        ],
+        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
+        output="screen",
+    )
+
+    def request(transition_id: int) -> EmitEvent:
+        return EmitEvent(
+            event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition_id),
+            condition=IfCondition(LaunchConfiguration("autostart")),
+        )
+
+    configure_when_started = RegisterEventHandler(
+        OnProcessStart(target_action=node, on_start=[request(Transition.TRANSITION_CONFIGURE)])
+    )
+    activate_when_configured = RegisterEventHandler(
+        OnStateTransition(
+            target_lifecycle_node=node,
+            start_state="configuring",
+            goal_state="inactive",
+            entities=[request(Transition.TRANSITION_ACTIVATE)],
+        )
+    )
+    return LaunchDescription([*ARGUMENTS, activate_when_configured, configure_when_started, node])

@@ -1,0 +1,198 @@
+"""A loop at a fixed rate on its own thread: absolute deadlines, missed cycles skipped and counted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...errors import InputError, ManipapyError
+from ..state import positive
+from .histogram import Histogram, Spread
+from .interpreter import QuietInterpreter
+from .realtime import RealtimeReport, enter_realtime
+from .sleeping import AbsoluteSleep
+
+HOUSEKEEPING = 1.0
+"""Young garbage is collected this often, right after a tick [s]."""
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """How a loop keeps time."""
+
+    period: float = 1e-3
+    """Between ticks [s]."""
+    spin: float = 1e-4
+    """Waiting awake before each deadline [s]: the operating system wakes threads late by about as much."""
+    priority: int | None = 80
+    """Of SCHED_FIFO, 1 to 99; None leaves the scheduler alone."""
+    lock_memory: bool = True
+    """Keep the memory of the process in RAM."""
+    failures_allowed: int = 100
+    """Ticks in a row that may raise before the loop gives up."""
+
+    def __post_init__(self) -> None:
+        positive(self.period, "period", "s")
+        if not 0.0 <= self.spin < self.period:
+            raise InputError(f"spin is {self.spin!r} s; give zero or more, less than the period of {self.period} s")
+        if self.priority is not None and not 1 <= self.priority <= 99:
+            raise InputError(f"priority is {self.priority!r}; give 1 to 99, or none")
+
+
+@dataclass(frozen=True)
+class LoopReport:
+    """How a loop has been doing since the last report."""
+
+    ticks: int
+    missed: int
+    """Cycles that were skipped because the one before took too long or the thread got no processor."""
+    rate: float
+    """Ticks per second achieved [1/s]."""
+    lateness: Spread
+    """Of the start of ticks after their deadlines [µs]."""
+    work: Spread
+    """Time that ticks took [µs]."""
+    late_ticks: int
+    """Ticks that began more than half a period late."""
+    realtime: RealtimeReport | None
+    """None before the first tick."""
+    failure: BaseException | None
+    """What a tick raised last."""
+
+
+class PeriodicLoop:
+    """Calls a function at a fixed rate until it is stopped.
+
+    A cycle that cannot begin in its own period is skipped and counted; the loop never hurries to catch up. A tick
+    that raises does not end the loop: `on_failure` is told, which should leave the arm in a state that later ticks
+    can hold. Only when nothing but failures comes, the loop gives up.
+
+    Args:
+        tick: Called with the time of the monotonic clock [s].
+        settings: Rate and punctuality.
+        on_failure: Called in the loop with what a tick raised.
+        name: Of the thread.
+    """
+
+    def __init__(
+        self,
+        tick: Callable[[float], None],
+        settings: LoopSettings | None = None,
+        *,
+        on_failure: Callable[[Exception], None] | None = None,
+        name: str = "manipapy-loop",
+    ):
+        self.settings = settings or LoopSettings()
+        self.failure: BaseException | None = None
+        """What a tick raised last; None if nothing ever did."""
+        self._tick, self._on_failure = tick, on_failure
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._realtime: RealtimeReport | None = None
+        self._window = _Window()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Starts the thread; a loop runs once."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 2.0) -> None:
+        """Ends the loop after the present tick and waits for its thread.
+
+        Raises:
+            LoopStuck: The tick did not come back in time [s].
+        """
+        self._stop.set()
+        if self._thread.ident is None or self._thread is threading.current_thread():
+            return
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise LoopStuck(self._thread.name, timeout)
+
+    def report(self) -> LoopReport:
+        """What happened since the last report; any thread may ask."""
+        window, self._window = self._window, _Window()
+        seconds = (time.monotonic_ns() - window.since) * 1e-9
+        return LoopReport(
+            ticks=window.ticks,
+            missed=window.missed,
+            rate=window.ticks / seconds if seconds > 0.0 else 0.0,
+            lateness=window.lateness.spread(),
+            work=window.work.spread(),
+            late_ticks=window.lateness.longer_than(0.5e6 * self.settings.period),
+            realtime=self._realtime,
+            failure=self.failure,
+        )
+
+    def _run(self) -> None:
+        self._realtime = enter_realtime(self.settings.priority, self.settings.lock_memory)
+        with QuietInterpreter() as interpreter:
+            self._cycle(interpreter)
+
+    def _cycle(self, interpreter: QuietInterpreter) -> None:
+        clock, sleep = time.monotonic_ns, AbsoluteSleep()
+        period, spin = round(self.settings.period * 1e9), round(self.settings.spin * 1e9)
+        failures, housekeeping = 0, clock()
+        deadline = clock() + period
+        self._window = _Window()
+        while not self._stop.is_set():
+            sleep.until(deadline - spin)
+            now = clock()
+            while now < deadline:
+                now = clock()
+            window = self._window
+            window.ticks += 1
+            window.lateness.record(now - deadline)
+            try:
+                self._tick(now * 1e-9)
+                failures = 0
+            except Exception as error:  # whatever a tick raises, the arm must go on being held
+                failures += 1
+                if not self._fail(error, failures):
+                    return
+            done = clock()
+            window.work.record(done - now)
+            if done - housekeeping > HOUSEKEEPING * 1e9:
+                interpreter.collect_young()
+                housekeeping = done
+                done = clock()
+            deadline += period
+            if done >= deadline:
+                skipped = (done - deadline) // period + 1
+                window.missed += skipped
+                deadline += skipped * period
+
+    def _fail(self, error: Exception, failures: int) -> bool:
+        """False: give up."""
+        self.failure = error
+        if self._on_failure is None or failures > self.settings.failures_allowed:
+            return False
+        try:
+            self._on_failure(error)
+        except Exception as second:  # the one who should help needs help
+            second.__cause__ = error
+            self.failure = second
+            return False
+        return True
+
+
+class LoopStuck(ManipapyError):
+    """A loop whose tick does not come back."""
+
+    def __init__(self, name: str, timeout: float):
+        super().__init__(f"loop {name!r} did not end within {timeout:g} s: its tick blocks; find what it waits for")
+        self.name, self.timeout = name, timeout
+
+
+class _Window:
+    """Counters between two reports."""
+
+    def __init__(self) -> None:
+        self.since = time.monotonic_ns()
+        self.ticks = self.missed = 0
+        self.lateness, self.work = Histogram(), Histogram()

@@ -1,0 +1,92 @@
+"""Making a thread as punctual as this machine allows, and saying what it did not allow."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from dataclasses import dataclass
+
+_MCL_CURRENT, _MCL_FUTURE = 1, 2
+_CAP_IPC_LOCK = 14
+
+
+@dataclass(frozen=True)
+class RealtimeReport:
+    """What was asked of the operating system and what it granted."""
+
+    scheduler: str
+    """`SCHED_FIFO 80`, or `SCHED_OTHER` with the reason in `refused`."""
+    memory_locked: bool
+    refused: tuple[str, ...]
+    """What was not granted, each with its cure."""
+
+
+def enter_realtime(priority: int | None, lock_memory: bool) -> RealtimeReport:
+    """Real-time scheduling for the calling thread and locked memory for the process, as far as permitted.
+
+    Args:
+        priority: Of SCHED_FIFO, 1 to 99; None leaves the scheduler alone.
+        lock_memory: Keep all memory in RAM, now and in future.
+    """
+    refused = []
+    scheduler, locked = "SCHED_OTHER", False
+    if priority is not None:
+        reason = _schedule(priority)
+        if reason is None:
+            scheduler = f"SCHED_FIFO {priority}"
+        else:
+            refused.append(reason)
+    if lock_memory:
+        reason = _lock_memory()
+        locked = reason is None
+        if reason is not None:
+            refused.append(reason)
+    return RealtimeReport(scheduler, locked, tuple(refused))
+
+
+def _schedule(priority: int) -> str | None:
+    """None if it worked, else why not."""
+    if not hasattr(os, "sched_setscheduler"):
+        return "real-time scheduling: this operating system does not offer it"
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except PermissionError:
+        return f"SCHED_FIFO {priority}: not permitted; put `rtprio {priority}` into limits.conf and log in again"
+    except OSError as error:
+        return f"SCHED_FIFO {priority}: {error.strerror}"
+    return None
+
+
+def _lock_memory() -> str | None:
+    """None if it worked, else why not."""
+    library = libc()
+    if library is None or not hasattr(library, "mlockall"):
+        return "memory locking: this operating system does not offer it"
+    if not _may_lock_everything():
+        # With a bounded allowance the call may succeed now and every later allocation fail.
+        return "memory locking: the allowance is bounded; put `memlock unlimited` into limits.conf"
+    if library.mlockall(_MCL_CURRENT | _MCL_FUTURE) != 0:
+        return f"memory locking: {os.strerror(ctypes.get_errno())}"
+    return None
+
+
+def _may_lock_everything() -> bool:
+    import resource
+
+    if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY:
+        return True
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            for line in status:
+                if line.startswith("CapEff:"):
+                    return bool(int(line.split()[1], 16) >> _CAP_IPC_LOCK & 1)
+    except OSError:
+        pass  # no such file system: nothing is known about capabilities
+    return False
+
+
+def libc() -> ctypes.CDLL | None:
+    """The C library, where there is one to be found."""
+    name = ctypes.util.find_library("c")
+    return ctypes.CDLL(name, use_errno=True) if name else None

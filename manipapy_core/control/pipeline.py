@@ -1,0 +1,198 @@
+"""One tick: measurement → filter → execution → law → guard → effort. Called by the loop alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model.chain import Chain
+from .bounds import MotionBounds
+from .execution.execution import Execution
+from .execution.outcome import ErrorCode, GoalStatus, Outcome
+from .execution.validation import Plan
+from .guard.guard import Guard
+from .guard.hold import Hold
+from .guard.verdict import PASSED, Action, Check, Verdict
+from .laws.law import Law
+from .laws.registry import make_law
+from .laws.switching import LawSwitcher
+from .settings import ControllerSettings
+from .state import Array, State
+from .state_filter import StateFilter
+
+
+class Pipeline:
+    """The parts of a controller and how they meet in a tick.
+
+    Args:
+        chain: The arm.
+        settings: Of all parts.
+    """
+
+    def __init__(self, chain: Chain, settings: ControllerSettings):
+        n = chain.n
+        self.chain, self.settings = chain, settings
+        self.bounds = MotionBounds.of(chain, settings.guard.brake_factor)
+        law = make_law(settings.law, chain, settings.gains, gravity=settings.gravity, payload=settings.payload)
+        self.switcher = LawSwitcher(law, settings.blend_time)
+        self.execution = Execution(chain, np.zeros(n), settings.execution, self.bounds)
+        self.guard = Guard(chain, settings.guard, self.bounds, settings.period)
+        self.hold = Hold(chain, self.bounds, gravity=settings.gravity, payload=settings.payload)
+        self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
+        self.state = State(np.zeros(n), np.zeros(n))
+        """What the law acts on: measured or filtered."""
+        self.tau, self._last = np.zeros(n), np.zeros(n)
+        """What the arm gets, and what it got one tick before."""
+        self.verdict: Verdict = PASSED
+        self.seeded = False
+        """False until the arm has been seen once."""
+        self.speed = 1.0
+        """Rate of trajectories that the user allows, 0 to 1."""
+        self.now = -np.inf
+        self._stamp = -np.inf
+        self._blind = False
+        self._guard_speed = 1.0
+
+    # What may be asked between two ticks.
+
+    def start_goal(self, plan: Plan, now: float) -> None:
+        """Executes a goal, or ends it at once with the reason why not."""
+        guard, law = self.guard, self.switcher.law
+        if guard.stopped or not self.seeded:
+            why = guard.held.text if guard.held is not None else "no joint state has arrived yet"
+            plan.ending.settle(_refusal(f"the arm is stopped: {why}; reset it first" if guard.stopped else why))
+        elif not law.follows:
+            plan.ending.settle(_refusal(f"law {law.name!r} does not follow trajectories; set another one first"))
+        else:
+            self.release()
+            self.execution.start(plan, now)
+
+    def change_law(self, law: Law) -> None:
+        """Another law from now on; a hold is released, a stop is not."""
+        former = self.switcher.law
+        self.switcher.switch(law)
+        if self.guard.holding:
+            self.release()
+        elif law.follows and not former.follows:
+            self.execution.stop_from(self.state, self.bounds.acceleration)
+
+    def change_hold(self, hold: Hold) -> None:
+        """Another hold, for an arm with another payload."""
+        hold.take_over(self.hold)
+        self.hold = hold
+
+    def release(self) -> None:
+        """Ends a hold: the law takes over where the arm is."""
+        if not self.guard.holding or self.guard.stopped:
+            return
+        self.guard.release()
+        self._resume()
+
+    def reset(self) -> None:
+        """Ends a hold or a stop."""
+        if self.guard.holding:
+            self.guard.reset()
+            self._resume()
+
+    def begin_hold(self, verdict: Verdict) -> None:
+        """Brakes and holds the arm, and ends the goal with the reason."""
+        first = not self.guard.holding
+        self.guard.trip(verdict)
+        if first and self.seeded:
+            self.hold.capture()
+            self.execution.abort(
+                Outcome(GoalStatus.ABORTED, ErrorCode.PATH_TOLERANCE_VIOLATED, verdict.text), self.hold.state
+            )
+
+    # The tick.
+
+    def tick(self, now: float, q: Array, qd: Array, stamp: float) -> bool:
+        """Computes `tau`; False if there is nothing to send yet."""
+        period = self.settings.period
+        dt = now - self.now if self.seeded else period
+        self.now = now
+        verdict = self.guard.check_input(now, dt, q, qd, stamp)
+        visible = verdict.check is not Check.FINITE and verdict.check is not Check.FRESH
+        if not self.seeded:
+            if not visible:
+                self.verdict = verdict
+                return False
+            self._seed(q, qd)
+        # After a stall the arm goes on where it was; it does not jump to where it would have been.
+        step = min(max(dt, 0.1 * period), 5.0 * period)
+        self._look(q, qd, step, visible, stamp)
+        if verdict.action >= Action.HOLD:
+            self.begin_hold(verdict)
+        self._last, self.tau = self.tau, self._last
+        if not self.guard.holding:
+            verdict = self._run_law(now, dt, step)
+            if verdict.action >= Action.HOLD:
+                self.begin_hold(verdict)
+        if self.guard.held is not None:
+            verdict = self.guard.held
+            self.guard.limit(self.hold.step(step), self._last, step, self.tau)
+        self.switcher.applied(self.tau)
+        self.verdict, self._guard_speed = verdict, verdict.speed
+        return True
+
+    def hold_tick(self) -> None:
+        """A tick that does nothing but hold, for when the usual one has failed."""
+        period = self.settings.period
+        self.hold.predict(self.tau, period)
+        self._last[:] = self.tau
+        self.guard.limit(self.hold.step(period), self._last, period, self.tau)
+
+    def _seed(self, q: Array, qd: Array) -> None:
+        """Begins with the arm as it is: at rest it is held there, in motion it is slowed down."""
+        self.seeded = True
+        self.hold.see(q, qd)
+        self.state.take(q, qd)
+        self.hold.capture()
+        np.clip(self.hold.step(0.0), -self.chain.limits.effort, self.chain.limits.effort, self.tau)
+        self._resume()
+
+    def _resume(self) -> None:
+        """The law starts anew from the measured motion and from the efforts of the moment."""
+        self.execution.stop_from(self.hold.state, self.bounds.acceleration)
+        self.switcher.applied(self.tau)
+        self.switcher.restart()
+
+    def _look(self, q: Array, qd: Array, dt: float, visible: bool, stamp: float) -> None:
+        """Takes the measurement, or goes on without one."""
+        new, self._stamp = visible and stamp != self._stamp, stamp
+        if new:
+            self.hold.see(q, qd)
+        else:
+            self.hold.predict(self.tau, dt)
+        back, self._blind = self._blind and visible, not visible
+        if back and self.guard.holding:
+            # The arm is not quite where it was thought to be; it is not pulled back there.
+            self.hold.capture()
+        if self.filter is None:
+            if visible:
+                self.state.take(q, qd)
+            return
+        if back:
+            self.filter.start(q, qd)
+        filtered = self.filter.update(q, qd, dt) if new else self.filter.predict(dt)
+        self.state.take(filtered.q, filtered.qd)
+
+    def _run_law(self, now: float, dt: float, step: float) -> Verdict:
+        law, state, execution = self.switcher.law, self.state, self.execution
+        if law.follows:
+            execution.step(now, step, state, min(self.speed, self._guard_speed))
+        else:
+            execution.follow(state)
+        reference, tau = execution.reference, self.tau
+        wanted = self.switcher.step(state, reference, step)
+        verdict = self.guard.check_output(
+            dt, state, reference, wanted, self._last, stiff=law.stiff, cartesian=law.cartesian
+        )
+        if verdict is PASSED:
+            np.copyto(tau, wanted)
+        elif verdict.action is Action.SLOW:
+            self.guard.limit(wanted, self._last, step, tau)
+        return verdict
+
+
+def _refusal(text: str) -> Outcome:
+    return Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, text)

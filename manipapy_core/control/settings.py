@@ -1,0 +1,40 @@
+"""Everything about a controller that does not change while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from numpy.typing import ArrayLike
+
+from ..dynamics import GRAVITY, Payload
+from .execution.goal import ExecutionSettings
+from .guard.settings import GuardSettings
+from .laws.gains import Gains
+from .state import positive
+from .state_filter import FilterSettings
+
+
+@dataclass(frozen=True, eq=False)
+class ControllerSettings:
+    """Settings of an `ArmController`, all with defaults."""
+
+    law: str = "computed_torque"
+    """Name of the first law."""
+    gains: Gains | None = None
+    """Of the first law, in place of its defaults."""
+    period: float = 1e-3
+    """Nominal time between ticks [s]."""
+    blend_time: float = 0.2
+    """How long a change of law takes [s]."""
+    gravity: ArrayLike = field(default_factory=lambda: GRAVITY)
+    """In the base frame [m/s²], shape (3,)."""
+    payload: Payload | None = None
+    """What the tip holds at the start."""
+    filter: FilterSettings | None = None
+    """Noise for the state filter; None takes measurements as they are."""
+    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+    guard: GuardSettings = field(default_factory=GuardSettings)
+
+    def __post_init__(self) -> None:
+        positive(self.period, "period", "s")
+        positive(self.blend_time, "blend_time", "s")

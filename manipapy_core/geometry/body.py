@@ -1,0 +1,149 @@
+"""The solid body of a robot: its links as convex parts and covering spheres, and the pairs that can collide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler.mechanism import Placement, from_chain
+from ..errors import InputError
+from ..model.chain import Chain
+from ..model.robot import Robot
+from .parts import Part, enclosing_ball, parts_of
+
+Array = NDArray[np.float64]
+
+OVERSHOOT = 0.02
+"""How far covering spheres may reach beyond a link [m]. 0.03 is faster, 0.012 gives closer distances."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """What moves with one link, in the frame of its body."""
+
+    name: str
+    frame: int
+    """0 is the base, body i of the chain's mechanism is i + 1."""
+    parts: tuple[Part, ...]
+    spheres: Array
+    """Rows of centre, radius and filled radius [m], shape (spheres, 5)."""
+    centre: Array
+    """Of a ball that holds the parts [m], shape (3,)."""
+    bound: float
+    """Radius of that ball [m]."""
+
+    @cached_property
+    def reach(self) -> float:
+        """Radius about the centre that holds all spheres [m]."""
+        return float(np.max(np.linalg.norm(self.spheres[:, :3] - self.centre, axis=1) + self.spheres[:, 3]))
+
+
+    @cached_property
+    def nearest(self) -> float:
+        """Where the nearest sphere begins, seen from the centre; negative if it holds the centre [m]."""
+        return float(np.min(np.linalg.norm(self.spheres[:, :3] - self.centre, axis=1) - self.spheres[:, 3]))
+
+
+@dataclass(frozen=True)
+class GroupPair:
+    """Two groups that can collide, and which of their parts."""
+
+    first: int
+    second: int
+    part_pairs: tuple[tuple[int, int], ...]
+    """Numbers of the parts within their groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotBody:
+    """What of a robot can hit something; make it with `RobotBody.build`."""
+
+    chain: Chain
+    overshoot: float
+    """[m]"""
+    groups: tuple[Group, ...]
+    """Those that stand still first."""
+    pairs: tuple[GroupPair, ...]
+    ignored: Mapping[frozenset[str], str]
+    """Pairs of links that are not checked, with the reason: adjacent, always or never in contact."""
+
+    @classmethod
+    def build(cls, robot: Robot, chain: Chain, *, overshoot: float = OVERSHOOT, keep: bool = True) -> RobotBody:
+        """The body of a robot, from its collision shapes.
+
+        Takes some seconds the first time; the result is kept on disk beside the compiled kernels.
+
+        Args:
+            robot: The robot that the chain was cut from.
+            overshoot: How far covering spheres may reach beyond a link [m].
+            keep: False neither reads nor writes the disk.
+        """
+        from .build import build_body
+
+        return build_body(robot, chain, overshoot, keep)
+
+    @property
+    def moving_links(self) -> tuple[str, ...]:
+        """Links with collision shapes that a joint moves, in the order of `Checker.distances`."""
+        return tuple(group.name for group in self.groups if group.frame > 0)
+
+    @cached_property
+    def link_spheres(self) -> Mapping[str, Array]:
+        """Covering spheres per link, in the frame of the link: centre and radius [m], shape (spheres, 4)."""
+        frames = link_frames(self.chain)
+        spheres = {}
+        for group in self.groups:
+            R, p = frames[group.name]
+            local = (group.spheres[:, :3] - p) @ R
+            spheres[group.name] = np.column_stack([local, group.spheres[:, 3]])
+        return MappingProxyType(spheres)
+
+    def frame_of(self, link: str) -> int:
+        """The frame that a link moves with."""
+        names = self.chain.link_names
+        if link not in names:
+            raise InputError(f"no link {link!r}; this robot has: {', '.join(names)}")
+        return self.chain.link_placements[names.index(link)][0] + 1
+
+    def describe(self) -> str:
+        """What a person wants to know: spheres and parts per link, the pairs that are checked and those that are not."""
+        lines = [f"{self.chain.robot_name}: covering spheres reach at most {1e3 * self.overshoot:g} mm beyond the links"]
+        lines += [f"  {group.name}: {len(group.parts)} parts, {len(group.spheres)} spheres" for group in self.groups]
+        for pair in self.pairs:
+            lines.append(f"  checked: {self.groups[pair.first].name} – {self.groups[pair.second].name}")
+        lines += [f"  not checked ({reason}): {' – '.join(sorted(names))}" for names, reason in self.ignored.items()]
+        return "\n".join(lines)
+
+
+def link_frames(chain: Chain) -> dict[str, tuple[Array, Array]]:
+    """Rotation and translation of every link in the frame of the body that carries it."""
+    return {name: _pose(placement) for name, placement in zip(chain.link_names, from_chain(chain).links)}
+
+
+def _pose(placement: Placement) -> tuple[Array, Array]:
+    return np.reshape(placement.rotation, (3, 3)).astype(np.float64), np.array(placement.translation, dtype=np.float64)
+
+
+def parts_by_link(robot: Robot, chain: Chain) -> dict[str, tuple[int, tuple[Part, ...]]]:
+    """Frame and parts of every link that has collision shapes, links that stand still first."""
+    if chain.robot_name != robot.name or set(chain.link_names) != set(robot.links):
+        raise InputError(f"the chain is of robot {chain.robot_name!r}, not of {robot.name!r}; cut it from this robot")
+    found = {}
+    for name, placement in zip(chain.link_names, from_chain(chain).links):
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = _pose(placement)
+        parts = parts_of(robot.links[name].collisions, T)
+        if parts:
+            found[name] = (placement.body + 1, parts)
+    # Links far from the base hit something most often: they come first among those that move.
+    return dict(sorted(found.items(), key=lambda item: (item[1][0] > 0, -item[1][0])))
+
+
+def make_group(name: str, frame: int, parts: tuple[Part, ...], spheres: Array) -> Group:
+    centre, bound = enclosing_ball(parts)
+    return Group(name, frame, parts, spheres, centre, bound)

@@ -1,0 +1,164 @@
+"""Makes a `RobotBody`: covers the links, finds by sampling which of them can meet, and keeps the result on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler import cache
+from ..compiler.checker_engine import checker_code, frames_code, workspace
+from ..model.chain import Chain
+from ..model.elements import Geometry, Mesh
+from ..model.robot import Robot
+from .body import Group, GroupPair, RobotBody, make_group, parts_by_link
+from .cover import cover
+from .hulls import file_digest
+from .tables import build_scene
+
+Array = NDArray[np.float64]
+
+SAMPLES = 1 << 17
+CLEAR = 0.01
+"""Links are taken as never meeting only if, each thicker by this [m], they did not in any sample."""
+ALWAYS = 0.95
+"""Links that touch in this share of all samples overlap by construction."""
+ADJACENT, ALWAYS_TOUCHING, NEVER_TOUCHING = "adjacent", "always in contact", "never in contact"
+
+
+def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> RobotBody:
+    solids = parts_by_link(robot, chain)
+    name = f"body-{_digest(robot, chain, overshoot)[:32]}.geometry"
+    stored = _read(name, list(solids)) if keep else None
+    spheres = stored[0] if stored else {link: cover(parts, overshoot) for link, (_, parts) in solids.items()}
+    groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
+    counts = stored[1] if stored else _sample(chain, groups)
+    if keep and not stored:
+        _write(name, spheres, counts)
+    pairs, ignored = _choose_pairs(chain, groups, *counts)
+    return RobotBody(chain, overshoot, groups, pairs, ignored)
+
+
+def candidate_pairs(chain: Chain, groups: Sequence[Group]) -> tuple[list[GroupPair], list[tuple[int, int]]]:
+    """All pairs that a joint can bring together with all their parts, and the pairs of adjacent links."""
+    solid = {group.frame for group in groups}
+    pairs, adjacent = [], []
+    for a, first in enumerate(groups):
+        for b, second in enumerate(groups[a + 1 :], a + 1):
+            if first.frame == second.frame:
+                continue
+            if _joined(chain, first.frame, second.frame, solid):
+                adjacent.append((a, b))
+            else:
+                parts = tuple((i, j) for i in range(len(first.parts)) for j in range(len(second.parts)))
+                pairs.append(GroupPair(a, b, parts))
+    return pairs, adjacent
+
+
+def _joined(chain: Chain, first: int, second: int, solid: set[int]) -> bool:
+    """True if no solid body lies between two frames: one carries the other, by one joint or by bare ones."""
+    return first == _carrier(chain, second, solid) or second == _carrier(chain, first, solid)
+
+
+def _carrier(chain: Chain, frame: int, solid: set[int]) -> int:
+    while frame > 0:
+        frame = chain.bodies[frame - 1].parent + 1
+        if frame in solid:
+            return frame
+    return -1
+
+
+def _sample(chain: Chain, groups: Sequence[Group]) -> tuple[NDArray[np.int64], ...]:
+    """How often each pair of parts touches: as it is, and with clearance."""
+    pairs, _ = candidate_pairs(chain, groups)
+    rng = np.random.default_rng(0)
+    lower, upper = sampling_limits(chain)
+    q = rng.uniform(lower, upper, (SAMPLES, chain.n))
+    code, frames = checker_code(), frames_code(chain)
+    results = []
+    for pad in (0.0, CLEAR):
+        scene = build_scene(
+            frames.address, chain.n, len(chain.bodies), groups, pairs, pad=pad, keep_alive=frames
+        )
+        counts = np.zeros(sum(len(pair.part_pairs) for pair in pairs), dtype=np.int64)
+        work = workspace(scene.work_vectors)
+        code.calls["sample"](scene.address, q.ctypes.data, len(q), work.ctypes.data, counts.ctypes.data)
+        results.append(counts)
+    return tuple(results)
+
+
+def sampling_limits(chain: Chain) -> tuple[Array, Array]:
+    """Finite bounds of q: joints that turn without end take one turn."""
+    lower, upper = chain.limits.lower, chain.limits.upper
+    return np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
+
+
+def _choose_pairs(
+    chain: Chain, groups: Sequence[Group], touching: NDArray[np.int64], clear: NDArray[np.int64]
+) -> tuple[tuple[GroupPair, ...], dict[frozenset[str], str]]:
+    candidates, adjacent = candidate_pairs(chain, groups)
+    ignored = {frozenset({groups[a].name, groups[b].name}): ADJACENT for a, b in adjacent}
+    chosen, start = [], 0
+    for pair in candidates:
+        rows = slice(start, start + len(pair.part_pairs))
+        start = rows.stop
+        names = frozenset({groups[pair.first].name, groups[pair.second].name})
+        parts = tuple(parts for parts, count in zip(pair.part_pairs, clear[rows]) if count)
+        if touching[rows].max() >= ALWAYS * SAMPLES:
+            ignored[names] = ALWAYS_TOUCHING
+        elif not parts:
+            ignored[names] = NEVER_TOUCHING
+        else:
+            # What touches most often comes first: a hit ends the search.
+            order = np.argsort(-touching[rows][clear[rows] > 0], kind="stable")
+            chosen.append((int(touching[rows].max()), GroupPair(pair.first, pair.second, tuple(parts[i] for i in order))))
+    chosen.sort(key=lambda item: -item[0])
+    return tuple(pair for _, pair in chosen), ignored
+
+
+def _digest(robot: Robot, chain: Chain, overshoot: float) -> str:
+    """Changes with the shapes, the chain, its limits and the code that makes the body."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    meshes = {
+        shape.geometry.filename: file_digest(shape.geometry.filename)
+        for link in robot.links.values()
+        for shape in link.collisions
+        if isinstance(shape.geometry, Mesh) and shape.geometry.filename
+    }
+    shapes = [
+        (link.name, shape.T_link_shape.tobytes(), type(shape.geometry).__name__, _numbers_of(shape.geometry))
+        for link in robot.links.values()
+        for shape in link.collisions
+    ]
+    lower, upper = sampling_limits(chain)
+    bodies = [(body.parent, body.T_parent_body.tobytes(), body.axis.tobytes(), body.dof, body.ratio) for body in chain.bodies]
+    placements = [(body, T.tobytes()) for body, T in chain.link_placements]
+    parts = (cache.source_digest(), shapes, meshes, bodies, placements, lower.tobytes(), upper.tobytes(), overshoot)
+    digest.update(repr(parts).encode())
+    return digest.hexdigest()
+
+
+def _numbers_of(geometry: Geometry) -> list[str]:
+    values = (getattr(geometry, entry.name) for entry in fields(geometry))
+    return [value if isinstance(value, str) else np.asarray(value, dtype=np.float64).tobytes().hex() for value in values]
+
+
+def _write(name: str, spheres: dict[str, Array], counts: tuple[NDArray[np.int64], ...]) -> None:
+    content = io.BytesIO()
+    np.savez_compressed(content, counts=np.array(counts), **{f"spheres/{link}": rows for link, rows in spheres.items()})
+    cache.write(name, content.getvalue())
+
+
+def _read(name: str, links: list[str]) -> tuple[dict[str, Array], tuple[NDArray[np.int64], ...]] | None:
+    content = cache.read(name)
+    if content is None:
+        return None
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return {link: arrays[f"spheres/{link}"] for link in links}, tuple(arrays["counts"])

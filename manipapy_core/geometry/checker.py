@@ -1,0 +1,210 @@
+"""The collision checker: configurations and motions against the robot itself and its world, many at a time."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..compiler.checker_engine import CheckerCode, checker_code, frames_code, workspace
+from ..compiler.checker_layout import LARGEST_POSITION
+from ..errors import InputError, NotFiniteError, ShapeError
+from .body import RobotBody
+from .scene import scene_of
+from .tables import Scene
+from .world import Snapshot, World
+
+Array = NDArray[np.float64]
+
+SMALLEST_STEP = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """How far moving links, and what they carry, are from the objects of the world.
+
+    Measured from the covering spheres: never more than the truth, and at most the overshoot less. A link that may
+    touch every object, or stands in an empty world, is infinitely far away and its points mean nothing.
+    """
+
+    links: tuple[str, ...]
+    """Names in the order of the second last axis of what follows."""
+    distance: NDArray[np.float32]
+    """Negative in contact [m], shape (..., links)."""
+    point_link: NDArray[np.float32]
+    """Nearest point of the link's spheres in the base frame [m], shape (..., links, 3)."""
+    point_object: NDArray[np.float32]
+    """Nearest point of the object in the base frame [m], shape (..., links, 3)."""
+    object_index: NDArray[np.int32]
+    """Which object, as an index of `object_names`; -1 for none; shape (..., links)."""
+    object_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RawChecker:
+    """What compiled callers such as Numba need: addresses of code and tables.
+
+    `check(scene, q, count, work, out) -> int64`, `edge(scene, a, b, strides, work) -> int64` and
+    `edges(scene, a, b, count, step, work, out)`, all addresses as 64-bit numbers: configurations are rows of doubles,
+    `out` takes a byte each, `work` is `work_floats` float32 numbers of the calling thread.
+    """
+
+    check: int
+    edge: int
+    edges: int
+    scene: int
+    work_floats: int
+    lanes: int
+    """An edge is sampled at strides · lanes points."""
+    owner: Scene
+    """Keep this object: the addresses are good as long as it lives."""
+
+
+class Checker:
+    """Tells which configurations of a robot collide, with itself or with the world.
+
+    A collision that exists is always found; what is told to collide may be as far as 0.2 mm apart, and now and then
+    a few millimetres. Against point clouds and octomaps it is the covering spheres that count. Links that stand still
+    are compared with the moving ones but not with the world: a base is usually bolted to something. Threads may
+    share a checker; the GIL is released while it computes.
+    """
+
+    def __init__(self, body: RobotBody, world: World | None = None):
+        self.body = body
+        self.world = World() if world is None else world
+        self._code: CheckerCode = checker_code()
+        self._frames = frames_code(body.chain)
+        self._lock = threading.Lock()
+        self._latest: tuple[Snapshot, Scene] | None = None
+
+    def check(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> NDArray[np.bool_]:
+        """Which configurations collide.
+
+        Args:
+            q: Joint positions [rad or m], shape (..., n).
+            snapshot: The world to check against; the current one when not given.
+
+        Returns:
+            True for a collision, shape (...,).
+        """
+        rows = self._rows(q, "q")
+        flat = rows.reshape(-1, rows.shape[-1])
+        scene = self.scene(snapshot)
+        out = np.empty(len(flat), dtype=np.bool_)
+        work = workspace(scene.work_vectors)
+        bad = self._code.calls["check"](
+            scene.address, flat.ctypes.data, len(flat), work.ctypes.data, out.ctypes.data
+        )
+        if bad:
+            raise _not_usable("q", rows)
+        return out.reshape(rows.shape[:-1])
+
+    def collides(self, q: ArrayLike) -> bool:
+        """Whether one configuration collides, shape (n,)."""
+        row = self._rows(q, "q")
+        if row.ndim != 1:
+            raise ShapeError("q", f"({self.body.chain.n},); `check` takes batches", row.shape)
+        return bool(self.check(row))
+
+    def check_edges(
+        self, q_a: ArrayLike, q_b: ArrayLike, step: float, *, snapshot: Snapshot | None = None
+    ) -> NDArray[np.bool_]:
+        """Which straight motions collide at one of their samples, both ends included.
+
+        Args:
+            q_a: Where the motions begin [rad or m], shape (..., n).
+            q_b: Where they end [rad or m], shape (..., n).
+            step: Largest distance of neighbouring samples, Euclidean over the joints [rad or m].
+
+        Returns:
+            True for a collision, shape (...,).
+        """
+        if not (isinstance(step, (int, float, np.floating)) and SMALLEST_STEP <= step < np.inf):
+            raise InputError(f"step is {step!r}; give a joint distance of at least {SMALLEST_STEP:g}, such as 0.02")
+        begin, end = self._rows(q_a, "q_a"), self._rows(q_b, "q_b")
+        try:
+            begin, end = (np.ascontiguousarray(x) for x in np.broadcast_arrays(begin, end))
+        except ValueError:
+            raise InputError(f"q_a has shape {begin.shape} and q_b {end.shape}; make them alike") from None
+        for name, rows in (("q_a", begin), ("q_b", end)):
+            if not np.all(np.abs(rows) <= LARGEST_POSITION):
+                raise _not_usable(name, rows)
+        scene = self.scene(snapshot)
+        count = begin.size // begin.shape[-1] if begin.shape[-1] else 0
+        out = np.empty(count, dtype=np.bool_)
+        work = workspace(scene.work_vectors)
+        self._code.calls["edges"](
+            scene.address, begin.ctypes.data, end.ctypes.data, count, float(step), work.ctypes.data, out.ctypes.data
+        )
+        return out.reshape(begin.shape[:-1])
+
+    def distances(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> Distances:
+        """Distance of every moving link to the nearest object, with nearest points.
+
+        Args:
+            q: Joint positions [rad or m], shape (..., n).
+        """
+        rows = self._rows(q, "q")
+        scene = self.scene(snapshot)
+        count, links = rows.size // self.body.chain.n, scene.moving_names
+        numbers = np.empty((count, len(links), 7), dtype=np.float32)
+        objects = np.empty((count, len(links)), dtype=np.int32)
+        work = workspace(scene.work_vectors)
+        bad = self._code.calls["distances"](
+            scene.address, rows.ctypes.data, count, work.ctypes.data, numbers.ctypes.data, objects.ctypes.data
+        )
+        if bad:
+            raise _not_usable("q", rows)
+        shape = (*rows.shape[:-1], len(links))
+        return Distances(
+            links,
+            np.where(objects < 0, np.float32(np.inf), numbers[..., 0]).reshape(shape),
+            numbers[..., 1:4].reshape(*shape, 3),
+            numbers[..., 4:7].reshape(*shape, 3),
+            objects.reshape(shape),
+            scene.object_names,
+        )
+
+    def scene(self, snapshot: Snapshot | None = None) -> Scene:
+        """The tables of a snapshot. The latest ones are kept; new ones are written without compiling anything."""
+        wanted = self.world.snapshot() if snapshot is None else snapshot
+        latest = self._latest
+        if latest is not None and latest[0] is wanted:
+            return latest[1]
+        with self._lock:
+            scene = scene_of(self.body, wanted, self._frames)
+            self._latest = (wanted, scene)
+            return scene
+
+    def raw(self, snapshot: Snapshot | None = None) -> RawChecker:
+        """Addresses for compiled callers."""
+        scene, addresses = self.scene(snapshot), self._code.addresses
+        return RawChecker(
+            check=addresses["check"],
+            edge=addresses["edge"],
+            edges=addresses["edges"],
+            scene=scene.address,
+            work_floats=scene.work_vectors * self._code.lanes,
+            lanes=self._code.lanes,
+            owner=scene,
+        )
+
+    def _rows(self, q: ArrayLike, name: str) -> Array:
+        try:
+            rows = np.asarray(q)
+        except ValueError as error:
+            raise InputError(f"{name} is not a rectangular array of numbers: {error}") from None
+        if rows.dtype.kind not in "fiu":
+            raise InputError(f"{name} holds {rows.dtype.name} values; give real numbers")
+        n = self.body.chain.n
+        if rows.ndim < 1 or rows.shape[-1] != n:
+            raise ShapeError(name, f"(..., {n})", rows.shape)
+        return np.require(rows, np.float64, ["C", "ALIGNED"])
+
+
+def _not_usable(name: str, rows: NDArray[Any]) -> NotFiniteError:
+    index = tuple(int(i) for i in np.argwhere(~(np.abs(rows) <= LARGEST_POSITION))[0])
+    return NotFiniteError(name, index, float(rows[index]), LARGEST_POSITION)

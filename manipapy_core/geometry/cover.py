@@ -1,0 +1,170 @@
+"""Spheres that cover the parts of a link, few of them and not much larger than it, with a proof.
+
+A ball about an inside point whose radius is its depth plus the overshoot reaches at most the overshoot beyond the
+surface. Such balls are chosen greedily until they cover sample points; then space is subdivided into cubes until
+each lies outside the parts or inside one ball. Cubes for which neither holds become sample points, and more balls are
+chosen: what is returned is proved, not sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .parts import Part, union_distance
+
+Array = NDArray[np.float64]
+
+MARGIN = 0.1
+"""Sample points must lie this share of the overshoot inside a ball, so that what is between them is covered too."""
+FINEST = 1.0 / 32.0
+"""Smallest cube of the proof, in overshoots."""
+CANDIDATES, SAMPLES = 500, 400
+"""Per part."""
+
+
+def cover(parts: Sequence[Part], overshoot: float) -> Array:
+    """Covering spheres.
+
+    Args:
+        parts: What is to be covered, in one frame.
+        overshoot: How far a sphere may reach beyond the parts [m].
+
+    Returns:
+        Rows of centre, radius, and the radius of the ball about the centre that the parts fill, [m], shape
+        (spheres, 5); the largest spheres first.
+    """
+    if not 1e-3 <= overshoot <= 0.5:
+        raise InputError(f"overshoot is {overshoot!r}; give between 0.001 and 0.5 m, such as 0.02")
+    rng = np.random.default_rng(1)
+    centres = _candidates(parts, rng)
+    depths = -union_distance(parts, centres)
+    points = _samples(parts, rng)
+    chosen = _choose(centres, depths + overshoot * (1.0 - MARGIN), points)
+    spheres = _rows(centres[chosen], depths[chosen], overshoot)
+    while len(gaps := uncovered(parts, spheres, overshoot)):
+        spheres = np.concatenate([spheres, _fill(parts, centres, depths, gaps, overshoot)])
+    return spheres[np.argsort(-spheres[:, 3])]
+
+
+def uncovered(parts: Sequence[Part], spheres: Array, overshoot: float) -> Array:
+    """Centres of the smallest cubes that reach into the parts and that no single ball is proved to hold.
+
+    Returns:
+        [m], shape (cubes, 3); empty when the parts are proved to be covered.
+    """
+    corners = np.concatenate([part.corners() for part in parts])
+    lower, upper = corners.min(axis=0), corners.max(axis=0)
+    edge = 2.0 * overshoot
+    axes = [np.arange(a + 0.5 * edge, b + edge, edge) for a, b in zip(lower, upper)]
+    cubes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    eighths = np.stack(np.meshgrid(*3 * [[-0.25, 0.25]]), axis=-1).reshape(-1, 3)
+    while True:
+        half_diagonal = 0.5 * np.sqrt(3.0) * edge
+        cubes = cubes[union_distance(parts, cubes) <= half_diagonal]
+        cubes = cubes[_gap(cubes, spheres) > -half_diagonal]
+        if len(cubes) == 0 or edge <= FINEST * overshoot:
+            return cubes
+        cubes = (cubes[:, None] + edge * eighths).reshape(-1, 3)
+        edge *= 0.5
+
+
+def _gap(points: Array, spheres: Array) -> Array:
+    """Distance of points to the nearest ball, negative inside."""
+    gap = np.full(len(points), np.inf)
+    for x, y, z, radius in spheres[:, :4]:
+        np.minimum(gap, np.linalg.norm(points - (x, y, z), axis=1) - radius, out=gap)
+    return gap
+
+
+def _rows(centres: Array, depths: Array, overshoot: float) -> Array:
+    return np.column_stack([centres, depths + overshoot, depths])
+
+
+def _candidates(parts: Sequence[Part], rng: np.random.Generator) -> Array:
+    """Inside points, also pushed away from the surface, where balls can be large."""
+    points = []
+    for part in parts:
+        inside = _inside(part, CANDIDATES, rng)
+        points += [inside, _pushed_inwards(part, inside), part.centre[None]]
+        middle = part.corners().mean(axis=0)
+        ends = part.T_frame_shape[:3, :3].T * np.ptp(part.local(part.corners()), axis=0)[:, None]
+        points += [middle + np.linspace(-0.5, 0.5, 41)[1:-1, None] * axis for axis in ends]
+    candidates = np.concatenate(points)
+    return candidates[union_distance(parts, candidates) < 0.0]
+
+
+def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
+    """Points of the parts: all through them, and on what is their common surface."""
+    points = []
+    for part in parts:
+        inside = _inside(part, 4 * SAMPLES, rng)
+        # Outwards along the way to the surface, found from the distance itself
+        step = 1e-5 * part.bound
+        slope = np.stack(
+            [part.signed_distance(inside + step * axis) - part.signed_distance(inside - step * axis) for axis in np.eye(3)],
+            axis=-1,
+        )
+        length = np.linalg.norm(slope, axis=1, keepdims=True)
+        outwards = slope / np.where(length > 0.0, length, 1.0)
+        surface = inside - part.signed_distance(inside)[:, None] * outwards
+        points += [inside[:SAMPLES], surface, _edges(part)]
+    samples = np.concatenate(points)
+    inner = union_distance(parts, samples) < -1e-6
+    # Of the inside a few are enough: large balls hold it anyway.
+    return samples[~inner | (np.arange(len(samples)) % 4 == 0)]
+
+
+def _edges(part: Part) -> Array:
+    """Points that stick out most: corners and rims."""
+    directions = np.random.default_rng(2).normal(size=(200, 3))
+    return np.array([part.farthest_from(part.centre - part.bound * d / np.linalg.norm(d)) for d in directions])
+
+
+def _inside(part: Part, count: int, rng: np.random.Generator) -> Array:
+    corners = part.local(part.corners())
+    found = np.empty((0, 3))
+    while len(found) < count:
+        points = part.placed(rng.uniform(corners.min(axis=0), corners.max(axis=0), (4 * count, 3)))
+        found = np.concatenate([found, points[part.signed_distance(points) < 0.0]])
+    return found[:count]
+
+
+def _pushed_inwards(part: Part, points: Array) -> Array:
+    """Random steps that are kept where they lead deeper."""
+    rng, points = np.random.default_rng(3), points.copy()
+    depth = part.signed_distance(points)
+    for size in np.geomspace(0.2, 0.01, 30) * part.bound:
+        tried = points + size * rng.normal(size=points.shape)
+        deeper = part.signed_distance(tried)
+        better = deeper < depth
+        points[better], depth[better] = tried[better], deeper[better]
+    return points
+
+
+def _choose(centres: Array, radii: Array, points: Array) -> list[int]:
+    """Greedy set cover: always the ball that holds most of the points not held yet."""
+    squares = np.sum(centres**2, axis=1)[:, None] + np.sum(points**2, axis=1) - 2.0 * centres @ points.T
+    holds = (squares < radii[:, None] ** 2).astype(np.float32)
+    left = np.ones(len(points), dtype=np.float32)
+    chosen: list[int] = []
+    while True:
+        gain = holds @ left
+        best = int(np.argmax(gain))
+        if gain[best] < 0.5:
+            return chosen
+        chosen.append(best)
+        left *= 1.0 - holds[best]
+
+
+def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
+    """More spheres for what is left: chosen like the first ones, or small ones where none of those reach."""
+    points = gaps[:: max(1, len(gaps) // 2000)]
+    chosen = _choose(centres, depths + overshoot * (1.0 - 0.5 * MARGIN), points)
+    if chosen:
+        return _rows(centres[chosen], depths[chosen], overshoot)
+    depth = np.maximum(-union_distance(parts, points[:1]), 0.0)
+    return _rows(points[:1], depth, overshoot)

@@ -1,0 +1,121 @@
+"""Convex parts of links and carried objects, placed in the frame of the body that they move with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import lie
+from ..model import elements
+from .distance import bounding_radius, extent, signed_distance
+from .hulls import read_mesh
+from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Sphere
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A convex shape and its pose in the frame of a body."""
+
+    shape: Convex
+    T_frame_shape: Array
+    """[m], shape (4, 4)."""
+
+    @property
+    def centre(self) -> Array:
+        return self.T_frame_shape[:3, 3]
+
+    @property
+    def bound(self) -> float:
+        """Radius of the ball about the centre that holds the part [m]."""
+        return bounding_radius(self.shape)
+
+    def local(self, points: Array) -> Array:
+        """Points of the frame in the shape's own frame."""
+        return (points - self.centre) @ self.T_frame_shape[:3, :3]
+
+    def placed(self, points: Array) -> Array:
+        """Points of the shape in the frame of the body."""
+        return points @ self.T_frame_shape[:3, :3].T + self.centre
+
+    def signed_distance(self, points: Array) -> Array:
+        return signed_distance(self.shape, self.local(points))
+
+    def farthest_from(self, point: Array) -> Array:
+        """The point of the part that is farthest from a given one."""
+        p, shape = self.local(point), self.shape
+        if isinstance(shape, ConvexMesh):
+            far = shape.vertices[np.argmax(np.linalg.norm(shape.vertices - p, axis=1))]
+        elif isinstance(shape, Box):
+            far = -np.copysign(0.5 * shape.size, p)
+        elif isinstance(shape, Cylinder):
+            across = np.hypot(p[0], p[1])
+            far = np.array([0.0, 0.0, -np.copysign(0.5 * shape.length, p[2])])
+            far[:2] = -shape.radius * p[:2] / across if across > 0.0 else (shape.radius, 0.0)
+        else:
+            half = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
+            far = np.array([0.0, 0.0, -np.copysign(half, p[2])])
+            away = far - p
+            length = np.linalg.norm(away)
+            far = far + shape.radius * (away / length if length > 0.0 else np.array([1.0, 0.0, 0.0]))
+        return self.placed(far)
+
+    def corners(self) -> Array:
+        """Of the box around the part along its own axes, in the frame of the body, shape (8, 3)."""
+        lower, upper = extent(self.shape)
+        return self.placed(np.stack(np.meshgrid(*zip(lower, upper)), axis=-1).reshape(-1, 3))
+
+
+def union_distance(parts: Sequence[Part], points: Array) -> Array:
+    """Signed distance to the union; inside, never deeper than the truth."""
+    return np.min([part.signed_distance(points) for part in parts], axis=0)
+
+
+def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
+    """Centre and radius [m] of a ball around all parts, within a few percent of the smallest.
+
+    Badoiu and Clarkson, "Smaller core-sets for balls", 2003: steps towards the farthest point, ever shorter ones.
+    """
+    centre = np.mean([part.centre for part in parts], axis=0)
+    best, radius = centre, np.inf
+    for step in range(2, 300):
+        far = max((part.farthest_from(centre) for part in parts), key=lambda p: float(np.linalg.norm(p - centre)))
+        reach = float(np.linalg.norm(far - centre))
+        if reach < radius:
+            best, radius = centre, reach
+        centre = centre + (far - centre) / step
+    return best, radius
+
+
+def parts_of(shapes: Sequence[elements.Shape], T_frame_link: Array) -> tuple[Part, ...]:
+    """The collision shapes of a link; those without size are left out, as they touch nothing."""
+    parts = []
+    for shape in shapes:
+        solid = _convex(shape.geometry)
+        if solid is not None:
+            parts.append(centred_part(solid, T_frame_link @ shape.T_link_shape))
+    return tuple(parts)
+
+
+def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
+    """A part whose frame sits in its middle: a mesh may come with an origin far outside it."""
+    if isinstance(shape, ConvexMesh):
+        lower, upper = extent(shape)
+        middle = 0.5 * (lower + upper)
+        return Part(ConvexMesh(shape.vertices - middle), T_frame_shape @ lie.pose(translation=middle))
+    return Part(shape, np.array(T_frame_shape))
+
+
+def _convex(geometry: elements.Geometry) -> Convex | None:
+    if isinstance(geometry, elements.Mesh):
+        return ConvexMesh(read_mesh(geometry.filename or geometry.uri, geometry.scale))
+    if isinstance(geometry, elements.Box):
+        return Box(geometry.size) if geometry.size.min() > 0.0 else None
+    if isinstance(geometry, elements.Cylinder):
+        solid = geometry.radius > 0.0 and geometry.length > 0.0
+        return Cylinder(geometry.radius, geometry.length) if solid else None
+    return Sphere(geometry.radius) if geometry.radius > 0.0 else None

@@ -1,0 +1,256 @@
+"""Writes the tables that the checker's machine code reads (`compiler.checker_layout`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler.checker_layout import (
+    FRAME,
+    GROUP_NUMBERS,
+    MOST_GROUPS,
+    OBJECT_NUMBERS,
+    SCRATCH,
+    SPHERE_NUMBERS,
+    Header,
+    ObjectKind,
+    Piece,
+    PieceKind,
+    PieceNumber,
+)
+from ..compiler.checker_layout import Group as GroupInteger
+from ..compiler.checker_layout import Object as ObjectInteger
+from ..compiler.checker_layout import Pair as PairInteger
+from ..errors import InputError
+from .body import Group, GroupPair
+from .distance import Shape
+from .fields import REACH, Octomap, PointCloud
+from .parts import Part, centred_part
+from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere
+from .slim import slim_vertices
+
+Array = NDArray[np.float64]
+
+SAFETY = 2e-4
+"""Added around every part and sphere [m]: far above what float32 loses over an arm's length (about 1e-5 m)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Tables of one robot in one world. Immutable: any number of threads may read it."""
+
+    header: NDArray[np.int64]
+    work_vectors: int
+    """Scratch memory that a call needs, in vectors of lanes."""
+    memory: tuple[Any, ...] = field(repr=False)
+    """What the header points to."""
+    object_names: tuple[str, ...] = ()
+    """In the order of the objects in the tables."""
+    moving_names: tuple[str, ...] = ()
+    """Of the groups that a joint moves, in order."""
+
+    @property
+    def address(self) -> int:
+        """What the entries of the checker take as `scene`."""
+        return int(self.header.ctypes.data)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedObject:
+    """An object of the world as the tables need it."""
+
+    name: str
+    shape: Shape
+    T_base_object: Array
+    allowed: int
+    """Bit g is set: group g may touch it."""
+
+
+def build_scene(
+    frames_address: int,
+    joints: int,
+    bodies: int,
+    groups: Sequence[Group],
+    pairs: Sequence[GroupPair],
+    objects: Iterable[PlacedObject] = (),
+    *,
+    pad: float = 0.0,
+    keep_alive: Any = None,
+) -> Scene:
+    """Tables for the machine code.
+
+    Args:
+        frames_address: Of the function that places the bodies.
+        groups: Those that stand still first.
+        pad: Added around every part and sphere of the robot [m].
+        keep_alive: Whatever owns that function.
+    """
+    if len(groups) > MOST_GROUPS:
+        raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
+    pieces = _Pieces(pad + SAFETY)
+    group_integers, group_numbers, spheres = [], [], []
+    count = 0
+    for group in groups:
+        first = pieces.count
+        for part in group.parts:
+            pieces.add(part, group.frame)
+        last = count + len(group.spheres)
+        group_integers.append([group.frame, count, last, first, pieces.count])
+        group_numbers.append([*group.centre, group.bound + pad + SAFETY, group.reach + pad + SAFETY, group.nearest])
+        spheres.append(group.spheres + [0.0, 0.0, 0.0, pad + SAFETY, 0.0])
+        count = last
+    robot_pieces = pieces.count
+    pair_rows, piece_pairs = [], []
+    for pair in pairs:
+        starts = [group_integers[index][GroupInteger.FIRST_PIECE] for index in (pair.first, pair.second)]
+        first = len(piece_pairs)
+        piece_pairs += [[starts[0] + a, starts[1] + b] for a, b in pair.part_pairs]
+        pair_rows.append([pair.first, pair.second, first, len(piece_pairs)])
+
+    radius = max((float(group.spheres[:, 3].max()) for group in groups), default=0.0) + pad + SAFETY
+    tables = _ObjectTables(pieces, radius)
+    for placed in objects:
+        tables.add(placed)
+
+    header = np.zeros(Header.OBJECTS + 3 * len(ObjectKind), dtype=np.int64)
+    memory: list[Any] = [keep_alive]
+
+    def put(at: int, rows: Any, width: int, dtype: Any) -> None:
+        table = np.ascontiguousarray(rows, dtype=dtype).reshape(-1, width)
+        memory.append(table)
+        header[at] = table.ctypes.data
+
+    centres_at = FRAME * (bodies + 1)
+    spheres_at = centres_at + 3 * len(groups)
+    pieces_at = spheres_at + 3 * count
+    joints_at = pieces_at + FRAME * robot_pieces
+    scratch_at = joints_at + joints
+    header[Header.FRAMES_FUNCTION], header[Header.JOINTS] = frames_address, joints
+    header[Header.GROUPS] = len(groups)
+    header[Header.FIRST_MOVING] = sum(group.frame == 0 for group in groups)
+    header[Header.PAIRS], header[Header.PIECE_PAIRS] = len(pair_rows), len(piece_pairs)
+    header[Header.CENTRES_AT : Header.SCRATCH_AT + 1] = centres_at, spheres_at, pieces_at, joints_at, scratch_at
+    put(Header.GROUP_INTEGERS, group_integers, GroupInteger.WIDTH, np.int64)
+    put(Header.GROUP_NUMBERS, group_numbers, GROUP_NUMBERS, np.float32)
+    put(Header.SPHERES, np.concatenate(spheres) if spheres else [], SPHERE_NUMBERS, np.float32)
+    put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
+    put(Header.PIECE_PAIR_INTEGERS, piece_pairs, 2, np.int64)
+    put(Header.PIECE_INTEGERS, pieces.integers, Piece.WIDTH, np.int64)
+    put(Header.PIECE_NUMBERS, pieces.numbers, PieceNumber.WIDTH, np.float32)
+    put(Header.VERTICES, pieces.vertices, 3, np.float32)
+    for kind in ObjectKind:
+        at = Header.OBJECTS + 3 * kind
+        header[at] = len(tables.numbers[kind])
+        put(at + 1, tables.numbers[kind], OBJECT_NUMBERS[kind], np.float32)
+        put(at + 2, tables.integers[kind], ObjectInteger.WIDTH, np.int64)
+    header.setflags(write=False)
+    names = tuple(name for kind in ObjectKind for name in tables.names[kind])
+    moving = tuple(group.name for group in groups if group.frame > 0)
+    return Scene(header, scratch_at + SCRATCH, (*memory, *tables.memory), names, moving)
+
+
+class _Pieces:
+    """Rows of convex pieces, of the robot and of the world."""
+
+    def __init__(self, pad: float):
+        self.pad = pad
+        self.integers: list[list[int]] = []
+        self.numbers: list[list[float]] = []
+        self.vertices: list[list[float]] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.integers)
+
+    def add(self, part: Part, frame: int, *, pad: float | None = None) -> int:
+        """Appends a part and returns its number."""
+        shape = part.shape
+        kind, half, disc, ball = PieceKind.ROUND, [0.0, 0.0, 0.0], 0.0, self.pad if pad is None else pad
+        bound = part.bound + ball
+        first = len(self.vertices)
+        if isinstance(shape, Box):
+            kind, half = PieceKind.BOX, (0.5 * shape.size).tolist()
+        elif isinstance(shape, ConvexMesh):
+            kind = PieceKind.HULL
+            corners, added = slim_vertices(shape)
+            self.vertices += corners.tolist()
+            ball += added
+        elif isinstance(shape, Cylinder):
+            half[2], disc = 0.5 * shape.length, shape.radius
+        else:
+            half[2] = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
+            ball += shape.radius
+        axes = part.T_frame_shape[:3, :3].T.ravel()
+        self.integers.append([frame, kind, first, len(self.vertices)])
+        self.numbers.append([*axes, *part.centre, *half, disc, ball, bound])
+        return self.count - 1
+
+
+class _ObjectTables:
+    """Rows of objects by kind."""
+
+    def __init__(self, pieces: _Pieces, largest_sphere: float):
+        self.pieces, self.largest_sphere = pieces, largest_sphere
+        self.numbers: dict[ObjectKind, list[list[float]]] = {kind: [] for kind in ObjectKind}
+        self.integers: dict[ObjectKind, list[list[int]]] = {kind: [] for kind in ObjectKind}
+        self.names: dict[ObjectKind, list[str]] = {kind: [] for kind in ObjectKind}
+        self.memory: list[Any] = []
+
+    def add(self, placed: PlacedObject) -> None:
+        shape, T = placed.shape, placed.T_base_object
+        if isinstance(shape, (PointCloud, Octomap)):
+            self._add_field(placed, shape)
+        elif isinstance(shape, Plane):
+            normal = T[:3, :3] @ shape.normal
+            self._row(ObjectKind.PLANE, placed, [*normal, shape.offset + normal @ T[:3, 3]])
+        else:
+            part = centred_part(shape, T)
+            piece = self.pieces.add(part, 0, pad=0.0)
+            T, shape = part.T_frame_shape, part.shape
+            if isinstance(shape, Box):
+                aligned = np.sum(np.abs(T[:3, :3]) > 1e-7) == 3
+                half = np.abs(T[:3, :3]) @ (0.5 * shape.size) if aligned else 0.5 * shape.size
+                axes = [] if aligned else T[:3, :3].T.ravel().tolist()
+                self._row(ObjectKind.ALIGNED_BOX if aligned else ObjectKind.BOX, placed, [*T[:3, 3], *half, *axes], piece)
+            elif isinstance(shape, ConvexMesh):
+                normals = shape.planes[:, :3] @ T[:3, :3].T
+                planes = np.column_stack([normals, shape.planes[:, 3] + normals @ T[:3, 3]]).astype(np.float32)
+                row = [*T[:3, 3], part.bound]
+                self._row(ObjectKind.HULL, placed, row, piece, 0, len(planes), self._address(planes))
+            else:
+                half_length = 0.0 if isinstance(shape, Sphere) else 0.5 * shape.length
+                disc, ball = (shape.radius, 0.0) if isinstance(shape, Cylinder) else (0.0, shape.radius)
+                self._row(ObjectKind.ROUND, placed, [*T[:3, 3], *T[:3, 2], half_length, disc, ball], piece)
+
+    def _add_field(self, placed: PlacedObject, shape: PointCloud | Octomap) -> None:
+        T, grid = placed.T_base_object, shape.grid
+        if not np.array_equal(T[:3, :3], np.eye(3)):
+            raise InputError(
+                f"object {placed.name!r} is a grid along its own axes, turned in the world; "
+                "turn its points into the base frame instead"
+            )
+        if self.largest_sphere > REACH:
+            raise InputError(
+                f"the robot's largest sphere has radius {self.largest_sphere:.3g} m, distances around points reach "
+                f"{REACH:g} m; give the robot smaller parts or a smaller overshoot"
+            )
+        x, y, z = grid.distances.shape
+        row = [*(grid.lower + T[:3, 3]), 1.0 / grid.cell, x - 1, y - 1, z - 1]
+        self._row(ObjectKind.FIELD, placed, row, -1, y * z, z, self._address(grid.distances))
+
+    def _address(self, table: NDArray[np.float32]) -> int:
+        table = np.ascontiguousarray(table, dtype=np.float32)
+        self.memory.append(table)
+        return int(table.ctypes.data)
+
+    def _row(self, kind: ObjectKind, placed: PlacedObject, numbers: list[float], *integers: int) -> None:
+        # Bit 63 makes the number negative in two's complement.
+        allowed = placed.allowed - (1 << 64) if placed.allowed >> 63 else placed.allowed
+        filled = [allowed, *integers, *[0] * (ObjectInteger.WIDTH - 1 - len(integers))]
+        self.numbers[kind].append(numbers)
+        self.integers[kind].append(filled)
+        self.names[kind].append(placed.name)

@@ -1,0 +1,176 @@
+"""`solve` and `solve_batch`: one door to inverse kinematics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy import float64, ndarray
+from numpy.typing import ArrayLike, NDArray
+
+from ..compiler.algorithms.ik_step import Task
+from ..errors import InputError
+from ..model.chain import Chain
+from ..model.elements import Array
+from .bounds import nearest_winding, to_winding
+from .choose import choose, gather
+from .effort import second_effort
+from .numeric import Emphasis, NumericSolver, Tolerances, solver_for, usual_solver
+from .objectives import Objective
+from .poses import checked_poses, checked_seed, emphasis_numbers, truth_of
+from .result import IKBatch, IKResult, IKSolutions, IKStatus
+
+Collision = Callable[[Array], NDArray[np.bool_]]
+WHOLE_POSE, DEFAULT = Emphasis(), Tolerances()
+SOLVED = IKStatus.SOLVED
+
+
+# The overloads only tell a type checker which answer comes back; the options are those of the function itself.
+@overload
+def solve(chain: Chain, T: ArrayLike, *, all_solutions: Literal[False] = False, **options: Any) -> IKResult: ...
+@overload
+def solve(chain: Chain, T: ArrayLike, *, all_solutions: Literal[True], **options: Any) -> IKSolutions: ...
+def solve(  # type: ignore[misc]
+    chain: Chain,
+    T: ArrayLike,
+    *,
+    q_seed: ArrayLike | None = None,
+    all_solutions: bool = False,
+    limits: bool = True,
+    collision: Collision | None = None,
+    objective: Objective | None = None,
+    redundancy: int | ArrayLike | None = None,
+    timeout: float | None = None,
+    task: Task = Task.POSE,
+    weights: ArrayLike | None = None,
+    axis: ArrayLike | None = None,
+    tolerances: Tolerances = DEFAULT,
+    orthonormalise: bool = False,
+) -> IKResult | IKSolutions:
+    """Joint positions that bring the tip to a pose.
+
+    Args:
+        T: T_base_tip, shape (4, 4).
+        q_seed: The search begins here [rad or m], shape (n,); the answer is in the nearest winding, and solutions are
+            ranked by their distance from here unless there is an objective.
+        all_solutions: Every solution instead of one, by closed form where there is one.
+        limits: Keep to the joint limits (prismatic joints and mimic joints always do).
+        collision: Takes configurations (N, n), gives True for each that collides.
+        objective: Takes configurations (N, n), gives a cost for each, lower is better (`ik.near`,
+            `ik.centre_of_limits`, `ik.manipulability`, `ik.clearance`, or your own). Redundant arms slide to its
+            minimum.
+        redundancy: For all solutions of a seven-joint arm: how many positions of the held joint are tried, or which
+            ones [rad].
+        timeout: Go on trying for so long [s] where the usual number of starts does not do.
+        task: The whole pose, or its position, or position and one axis.
+        weights: Of the six rows of the error in base axes (rotation, then position) instead of a task; zero frees one.
+        axis: The direction in the tip frame that `Task.AXIS` aligns; z if not given.
+        tolerances: When a pose counts as reached.
+        orthonormalise: Take the nearest pose of a matrix that is not in SE(3), instead of refusing it.
+
+    Raises:
+        InputError: For anything that is not a pose, a seed of another length, and the like; `NotAPose` carries the
+            defect.
+    """
+    emphasis = WHOLE_POSE
+    if task is not Task.POSE or weights is not None or axis is not None:
+        emphasis = Emphasis(*emphasis_numbers(task, weights, axis))
+    if limits and emphasis is WHOLE_POSE and tolerances is DEFAULT:
+        solver = usual_solver(chain)
+    else:
+        solver = solver_for(chain, bool(limits), emphasis, tolerances)
+    if type(T) is not ndarray or T.dtype != float64 or T.shape != (4, 4) or orthonormalise:
+        T = checked_poses(T, "T", batch=False, orthonormalise=orthonormalise)
+    seed = None if q_seed is None else checked_seed(q_seed, chain)
+    if all_solutions or objective is not None:
+        checked_poses(T, "T", batch=False)
+        return _chosen(
+            chain, solver, T, seed, limits, emphasis, tolerances, all_solutions, collision, objective, redundancy
+        )
+    found = solver.one(T, None if seed is None else to_winding(seed, solver.bounds))
+    if found.status is not SOLVED:
+        found = second_effort(chain, solver, T, found, limits, emphasis, tolerances, timeout)
+    if found.status is not SOLVED or (collision is None and seed is None):
+        return found
+    if seed is not None:
+        found = replace(found, q=nearest_winding(found.q, seed, chain, solver.bounds, limits))
+    if collision is not None and truth_of(collision(found.q[None]), 1).any():
+        return _chosen(
+            chain, solver, T, found.q if seed is None else seed, limits, emphasis, tolerances, False, collision,
+            objective, redundancy,
+        )  # fmt: skip
+    return found
+
+
+def _chosen(
+    chain: Chain,
+    solver: NumericSolver,
+    T: Array,
+    seed: Array | None,
+    limits: bool,
+    emphasis: Emphasis,
+    tolerances: Tolerances,
+    everything: bool,
+    collision: Collision | None,
+    objective: Objective | None,
+    redundancy: int | ArrayLike | None,
+) -> IKResult | IKSolutions:
+    """The way through the set of all solutions."""
+    values = redundancy if redundancy is None or isinstance(redundancy, int) else np.asarray(redundancy, dtype=float)
+    found = gather(chain, solver, T, emphasis, tolerances, values, limits)
+    closest = None
+    if not len(found.q):
+        closest = solver.one(T, None if seed is None else to_winding(seed, solver.bounds))
+        if not closest.solved:
+            closest = second_effort(chain, solver, T, closest, limits, emphasis, tolerances, None)
+        if closest.solved:
+            found = found.with_only(closest)
+    return choose(chain, solver, T, found, closest, seed, emphasis, everything, collision, objective, limits)
+
+
+def solve_batch(
+    chain: Chain,
+    T: ArrayLike,
+    *,
+    q_seed: ArrayLike | None = None,
+    limits: bool = True,
+    task: Task = Task.POSE,
+    weights: ArrayLike | None = None,
+    axis: ArrayLike | None = None,
+    tolerances: Tolerances = DEFAULT,
+    orthonormalise: bool = False,
+    threads: int = 1,
+) -> IKBatch:
+    """One solution for each of many poses; the arguments are those of `solve`.
+
+    Args:
+        T: T_base_tip, shape (N, 4, 4); N may be 0.
+        q_seed: Where each search begins, shape (N, n), or (n,) for all.
+        threads: Split the poses over so many threads.
+    """
+    if threads < 1:
+        raise InputError(f"threads is {threads}; give 1 or more")
+    emphasis = Emphasis(*emphasis_numbers(task, weights, axis))
+    solver = solver_for(chain, limits, emphasis, tolerances)
+    poses = solver.accept(T)
+    if poses is None or orthonormalise:
+        poses = checked_poses(T, "T", batch=True, orthonormalise=orthonormalise)
+    seeds = checked_seed(q_seed, chain, len(poses))
+    wound_seeds = None if seeds is None else to_winding(seeds, solver.bounds)
+    solved, rows = solver.many_threaded(poses, wound_seeds, threads)
+    n = chain.n
+    q = rows[:, :n].copy()
+    if seeds is not None:
+        q = nearest_winding(q, seeds, chain, solver.bounds, limits)
+    status = np.full(len(poses), SOLVED, dtype=object)
+    for index in np.flatnonzero(~solved):
+        position, orientation, _, starts = rows[index, n:].tolist()
+        found = IKResult(q[index], IKStatus.LEAST_SQUARES, position, orientation, 0, int(starts))
+        found = second_effort(chain, solver, poses[index], found, limits, emphasis, tolerances, None)
+        q[index], status[index] = found.q, found.status
+        rows[index, n : n + 2] = found.position_error, found.orientation_error
+        rows[index, n + 3] = found.starts
+    errors, counts = rows[:, n : n + 2].T.copy(), rows[:, n + 2 :].T.astype(np.int64)
+    return IKBatch(q, status, *errors, *counts)

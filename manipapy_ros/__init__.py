@@ -1,0 +1,1 @@
+"""The ROS 2 nodes: messages in, one call of manipapy_core, messages out."""

@@ -1,0 +1,100 @@
+"""The package manipapy: library, ROS 2 nodes, and what `ros2 run` and `ros2 launch` look for in lib/ and share/.
+
+All metadata lives here. pyproject.toml names the build backend and configures the tools, package.xml repeats for
+rosdep and colcon what they need to know.
+"""
+
+from glob import glob
+from pathlib import Path
+
+from setuptools import Distribution, find_packages, setup
+
+NAME = "manipapy"
+
+
+class DistributionWithData(Distribution):
+    """Has its data files installed by `pip install -e .` too.
+
+    setuptools asks for `has_data` there, while the method has always been named `has_data_files`; without the other
+    name an editable installation would lack lib/manipapy and share/manipapy.
+    """
+
+    has_data = Distribution.has_data_files
+
+
+def with_subfolders(folder: str) -> list[tuple[str, list[str]]]:
+    """A folder of ours below share/manipapy, as setuptools wants it: one entry per subfolder."""
+    files = sorted(path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    parents = sorted({path.parent for path in files})
+    return [(f"share/{NAME}/{parent}", [str(path) for path in files if path.parent == parent]) for parent in parents]
+
+
+# Jazzy from PyPI. The message packages are pinned because newer ones belong to the next distribution.
+ROS = [
+    "ros-jazzy-rclpy[fastrtps]==7.1.6",
+    "ros-action-msgs==2.0.3",
+    "ros-ament-index-python==1.8.1",
+    "ros-diagnostic-msgs==5.3.6",
+    "ros-lifecycle-msgs==2.0.3",
+    "ros-geometry-msgs==5.3.6",
+    "ros-rosgraph-msgs==2.0.3",
+    "ros-sensor-msgs==5.3.6",
+    "ros-std-msgs==5.3.6",
+    "ros-std-srvs==5.3.6",
+    "ros-trajectory-msgs==5.3.6",
+    "ros-visualization-msgs==5.3.6",
+]
+
+EXTRAS = {
+    "ros": ROS,
+    # PyBullet has no wheel from Python 3.12 on and takes about ten minutes to compile there.
+    "sim": ["pybullet>=3.2.7; python_version < '3.12'"],
+    "perception": ["opencv-python-headless>=4.10", "scikit-learn>=1.5", "scipy>=1.13"],
+    "planning": ["numba>=0.61", "ompl>=2.0.1", "ruckig>=0.19", "toppra>=0.6.10"],
+    "collision": ["coal>=3.0.3"],
+    "viewer": ["viser>=1.1"],
+    # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
+    "gpu": ["cupy-cuda13x[ctk]>=14"],
+    "plots": ["matplotlib>=3.9"],
+    "big": ["dask>=2025.1", "distributed>=2025.1", "zarr>=2.18"],
+    "test": [
+        "hypothesis>=6.130",
+        "matplotlib>=3.9",
+        "mujoco>=3.3",
+        "mypy>=1.15",
+        "numba>=0.61",
+        "pin>=4.0",
+        "pytest>=8",
+        "ruff>=0.11",
+        "scipy>=1.13",
+        "setuptools>=77",
+        "types-PyYAML",
+    ],
+}
+EXTRAS["all"] = sorted({requirement for requirements in EXTRAS.values() for requirement in requirements})
+
+setup(
+    name=NAME,
+    distclass=DistributionWithData,
+    version="0.1.0",
+    description="Robot-arm toolkit: exact, compiled kinematics and dynamics as a Python library and ROS 2 nodes",
+    author="The manipapy developers",
+    author_email="manipapy@example.com",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.10",
+    packages=find_packages(include=["manipapy_core", "manipapy_core.*", "manipapy_ros", "manipapy_ros.*"]),
+    package_data={"manipapy_core": ["model/robots/**/*", "py.typed"]},
+    install_requires=["llvmlite>=0.44", "numpy>=1.26", "pyyaml>=6", "rich>=13", "typer>=0.12", "xacro>=2.0.13"],
+    extras_require=EXTRAS,
+    entry_points={"console_scripts": ["manipapy = manipapy_core.cli:main"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/manipapy"]),
+        (f"share/{NAME}", ["package.xml"]),
+        *with_subfolders("launch"),
+        *with_subfolders("config"),
+        # pip writes entry points to bin/, where `ros2 run` does not look; data files arrive in lib/ by both routes.
+        (f"lib/{NAME}", glob("manipapy_ros/executables/*")),
+    ],
+    zip_safe=False,
+)

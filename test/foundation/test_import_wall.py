@@ -1,0 +1,126 @@
+"""Which room of the library may import which, and what `import manipapy_core` must not load."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import manipapy_core
+from foundation.tree import imports_of
+
+MAY_IMPORT = {
+    "errors": set(),
+    "lie": {"errors"},
+    "model": {"lie"},
+    "compiler": {"model"},
+    "kinematics": {"compiler"},
+    "dynamics": {"compiler"},
+    "singularity": {"compiler"},
+    "ik": {"kinematics"},
+    "geometry": {"kinematics"},
+    "motion": {"ik", "geometry"},
+    "control": {"dynamics", "motion"},
+    "perception": {"geometry"},
+    "capability": {"ik", "geometry"},
+    "sim": {"model"},
+    "plots": {"kinematics"},
+    "doctor": {"compiler"},
+}
+"""Rooms and the rooms just below them; what those may import is allowed as well."""
+
+MAY_IMPORT_ALL = {"__init__", "cli", "compat"}
+"""The front doors. Nobody imports `cli` or `compat`."""
+
+LATE_DOORS = {
+    ("model", "compiler"): "a chain opens its compiled kernels when they are first asked for",
+}
+"""Imports against the direction of the table, allowed inside a function only, each with its reason."""
+
+ROS_PACKAGES = {"rclpy", "manipapy_ros", "manipapy_msgs", "launch", "launch_ros", "ament_index_python"}
+
+HEAVY = ["rclpy", "pybullet", "cv2", "sklearn", "matplotlib", "cupy", "coal", "llvmlite", "yaml", "scipy", "typer"]
+
+
+def rooms_below(room: str) -> set[str]:
+    """Everything a room may import."""
+    below = {"errors", room}
+    for neighbour in MAY_IMPORT[room]:
+        below |= rooms_below(neighbour)
+    return below
+
+
+def room_of(file: Path, core: Path) -> str:
+    first = file.relative_to(core).parts[0]
+    return first.removesuffix(".py")
+
+
+def core_imports(project: Path):
+    core = project / "manipapy_core"
+    for file in sorted(core.rglob("*.py")):
+        for statement in imports_of(file, project):
+            yield room_of(file, core), statement
+
+
+def test_rooms_import_only_what_the_design_allows(project):
+    core = project / "manipapy_core"
+    known = {room_of(path, core) for path in [*core.glob("*.py"), *core.glob("*/__init__.py")]}
+    assert known <= MAY_IMPORT.keys() | MAY_IMPORT_ALL, "a new room needs a row in MAY_IMPORT"
+    wrong = []
+    for room, statement in core_imports(project):
+        parts = statement.module.split(".")
+        if parts[0] != "manipapy_core" or room in MAY_IMPORT_ALL or statement.for_types:
+            continue
+        target = parts[1] if len(parts) > 1 else "__init__"
+        if target in rooms_below(room) or (statement.late and (room, target) in LATE_DOORS):
+            continue
+        wrong.append(f"{statement.file.relative_to(project)}:{statement.line} imports {statement.module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_front_doors_are_imported_by_nobody(project):
+    doors = ("manipapy_core.cli", "manipapy_core.compat")
+    users = [s.file for _, s in core_imports(project) if s.module.startswith(doors) and s.file.parent.name != "compat"]
+    assert not users
+
+
+def test_core_never_imports_ros(project):
+    users = [s.file for _, s in core_imports(project) if s.module.split(".")[0] in ROS_PACKAGES]
+    assert not users
+
+
+def test_only_sim_imports_pybullet(project):
+    users = {room for room, s in core_imports(project) if s.module.split(".")[0].startswith("pybullet")}
+    assert users <= {"sim"}
+
+
+def test_importing_the_library_loads_nothing_heavy():
+    code = f"import json, sys, manipapy_core\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+def test_the_command_line_starts_without_ros_or_compiler():
+    code = (
+        "import json, sys, manipapy_core.cli\n"
+        "print(json.dumps([name for name in ['rclpy', 'llvmlite', 'scipy', 'matplotlib'] if name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+def core_modules() -> list[str]:
+    found = pkgutil.walk_packages(manipapy_core.__path__, "manipapy_core.")
+    return ["manipapy_core", *(module.name for module in found)]
+
+
+@pytest.mark.parametrize("name", core_modules())
+def test_every_public_name_can_be_imported(name):
+    module = importlib.import_module(name)
+    missing = [public for public in getattr(module, "__all__", ()) if not hasattr(module, public)]
+    assert not missing

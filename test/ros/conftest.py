@@ -1,0 +1,155 @@
+"""Real node processes in a ROS domain of their own, and a second node to talk to them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+# Domains above 101 use ports that Linux also hands out to others.
+DOMAINS = range(1, 101)
+PATIENCE = 30.0
+"""Seconds until something that should happen at once counts as not happening, on a busy machine."""
+
+
+@pytest.fixture(scope="session")
+def domain() -> Iterator[int]:
+    """A ROS_DOMAIN_ID that no other test run on this machine holds; discovery stays on this machine."""
+    folder = Path(tempfile.gettempdir()) / f"manipapy-test-domains-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    for number in DOMAINS:
+        lock = open(folder / str(number), "w")  # noqa: SIM115  (held until the session ends)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        with pytest.MonkeyPatch.context() as patch, lock:
+            patch.setenv("ROS_DOMAIN_ID", str(number))
+            patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            yield number
+        return
+    pytest.fail("all ROS domains are held by other test runs")
+
+
+class NodeProcess:
+    """A node running as a process of its own."""
+
+    def __init__(self, name: str, *arguments: str, namespace: str = ""):
+        remap = ["-r", f"__ns:={namespace}"] if namespace else []
+        command = [sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *remap, *arguments]
+        self.full_name = f"{namespace}/{name}"
+        self._output: str | None = None
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> int:
+        """Ctrl-C or another signal; the exit code."""
+        self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def close(self) -> str:
+        """End the process if it still runs; everything it printed."""
+        if self.is_running:
+            self.process.kill()
+        if self._output is None:
+            self._output = self.process.communicate()[0]
+        return self._output
+
+
+Starter = Callable[..., NodeProcess]
+
+
+@contextmanager
+def node_processes() -> Iterator[Starter]:
+    """Starts nodes; whatever still runs at the end is ended, and what they printed goes to the report."""
+    started: list[NodeProcess] = []
+
+    def start(name: str, *arguments: str, namespace: str = "") -> NodeProcess:
+        started.append(NodeProcess(name, *arguments, namespace=namespace))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for node in started:
+            print(f"--- output of {node.full_name}\n{node.close()}")
+
+
+@pytest.fixture
+def start(domain) -> Iterator[Starter]:
+    """Nodes of one test. Give them a namespace: those of the module keep running beside them."""
+    with node_processes() as starter:
+        yield starter
+
+
+@pytest.fixture(scope="module")
+def start_for_module(domain) -> Iterator[Starter]:
+    """Nodes that all tests of a module share, because finding each other takes nodes a second or two."""
+    with node_processes() as starter:
+        yield starter
+
+
+class Peer:
+    """A plain node in the test's own process."""
+
+    def __init__(self, node: Node, executor: SingleThreadedExecutor):
+        self.node, self._executor = node, executor
+
+    def wait_for(self, condition: Callable[[], bool], what: str) -> None:
+        """Spin until the condition holds."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}"
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def call(self, service_type: type, node: NodeProcess, name: str, request):
+        """The answer of a node's own service `~/name`."""
+        name = f"{node.full_name}/{name}"
+        client = self.node.create_client(service_type, name)
+        self.wait_for(lambda: client.service_is_ready() or not node.is_running, f"service {name}")
+        answer = client.call_async(request)
+        self.wait_for(lambda: answer.done() or not node.is_running, f"an answer of {name}")
+        assert node.is_running, f"{node.full_name} ended with {node.process.returncode}:\n{node.close()}"
+        self.node.destroy_client(client)
+        return answer.result()
+
+    def transition(self, node: NodeProcess, transition_id: int) -> bool:
+        """Whether the lifecycle transition succeeded."""
+        request = ChangeState.Request(transition=Transition(id=transition_id))
+        return self.call(ChangeState, node, "change_state", request).success
+
+    def state(self, node: NodeProcess) -> str:
+        """Lifecycle state of a node."""
+        return self.call(GetState, node, "get_state", GetState.Request()).current_state.label
+
+
+@pytest.fixture(scope="module")
+def peer(domain) -> Iterator[Peer]:
+    context = Context()
+    rclpy.init(context=context)
+    node = Node("test_peer", context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    yield Peer(node, executor)
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.shutdown(context=context)

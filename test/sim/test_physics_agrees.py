@@ -1,0 +1,161 @@
+"""PyBullet's motion is the motion that our dynamics predicts.
+
+PyBullet integrates by qd += h qdd, q += h qd, so the reference does the same with our accelerations: what is compared is
+the physics and not the integrator.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import urdf_writing as urdf
+from sim.arms import ALL, HOME, arm, inside
+
+from manipapy_core import Robot, dynamics
+from manipapy_core.model import Sphere
+from manipapy_core.sim import DriveMode, SceneObject, World
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+
+H = 1e-3
+
+
+def follow(world, robot, efforts, steps, friction=False):
+    """Largest distance between PyBullet and our integration, per joint, under efforts(time, q, qd)."""
+    state = robot.state()
+    q, qd, worst = state.q, state.qd, np.zeros(robot.chain.n)
+    for step in range(steps):
+        tau = efforts(step * H, q, qd)
+        robot.command(DriveMode.EFFORT, tau)
+        world.step()
+        qd = qd + H * dynamics.forward_dynamics(robot.chain, q, qd, tau, joint_friction=friction)
+        q = q + H * qd
+        worst = np.maximum(worst, np.abs(robot.state().q - q))
+    return worst
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_inverse_dynamics_of_both_agree(name):
+    with World() as world:
+        robot = world.add_robot(arm(name))
+        body, chain = robot._body, robot.chain
+        random = np.random.default_rng(7)
+        for seed in range(5):
+            q, (qd, qdd) = inside(name, seed), random.uniform(-1.0, 1.0, (2, chain.n))
+            ratio, driver = body._ratio, body._driver
+            theirs = np.array(
+                world._client.calculateInverseDynamics(
+                    robot.body_id,
+                    (ratio * q[driver] + body._offset).tolist(),
+                    (ratio * qd[driver]).tolist(),
+                    (ratio * qdd[driver]).tolist(),
+                )
+            )
+            reduced = np.bincount(driver, weights=ratio * theirs, minlength=chain.n)
+            np.testing.assert_allclose(reduced, dynamics.inverse_dynamics(chain, q, qd, qdd), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "panda"])
+def test_torque_driven_motion_is_ours_to_nanoradians(name):
+    with World() as world:
+        robot = world.add_robot(arm(name), q=HOME.get(name, inside(name, 3)))
+        phase = np.arange(robot.chain.n)
+
+        def efforts(time, q, qd):
+            return dynamics.inverse_dynamics(robot.chain, q, qd, 2.0 * np.cos(2 * np.pi * time + phase))
+
+        assert follow(world, robot, efforts, 1000).max() < 1e-9
+
+
+def test_torque_driven_panda_with_coupled_fingers_is_ours_to_ten_micrometres():
+    """The fingers are coupled by a constraint that PyBullet solves iteratively, hence the wider tolerance."""
+    with World() as world:
+        robot = world.add_robot(arm("panda"), q=HOME["panda"])
+        phase, size = np.arange(8), np.array([2.0] * 7 + [0.1])
+
+        def efforts(time, q, qd):
+            return dynamics.inverse_dynamics(robot.chain, q, qd, size * np.cos(4 * np.pi * time + phase))
+
+        worst = follow(world, robot, efforts, 1000)
+        assert worst[:7].max() < 1e-5 and worst[7] < 1e-5
+        fingers = dict(zip(*(lambda s: (s.names, s.q))(robot.state(mimic=True))))
+        assert fingers["panda_finger_joint2"] == pytest.approx(fingers["panda_finger_joint1"], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_gravity_compensation_alone_holds_the_arm_still(name):
+    with World() as world:
+        robot = world.add_robot(arm(name), q=HOME[name])
+        for _ in range(1000):
+            robot.command(DriveMode.EFFORT, dynamics.gravity_forces(robot.chain, robot.state().q))
+            world.step()
+        assert np.abs(robot.state().q - HOME[name]).max() < 1e-6
+
+
+def test_tilted_base_feels_gravity_from_the_side():
+    T = np.eye(4)
+    T[:3, :3] = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+    with World() as world:
+        robot = world.add_robot(arm("ur5"), T_world_base=T, q=HOME["ur5"])
+        world.step(300)
+        assert np.abs(robot.state().q - HOME["ur5"]).max() < 1e-6
+        gravity_base = T[:3, :3].T @ world.gravity
+        expected = dynamics.gravity_forces(robot.chain, robot.state().q, gravity=gravity_base)
+        np.testing.assert_allclose(robot.state().effort, expected, atol=1e-3)
+
+
+def pendulum(**joint) -> Robot:
+    arm_link = urdf.link("arm", 2.0, com=(0.3, 0.0, 0.0), inertia=(0.01, 0.0, 0.0, 0.02, 0.0, 0.02))
+    swing = urdf.joint("swing", "continuous", "base", "arm", axis=(0, 1, 0), **joint)
+    return Robot.from_urdf(urdf.robot("pendulum", urdf.link("base"), arm_link, swing))
+
+
+def test_joint_damping_is_that_of_the_description():
+    with World() as world:
+        robot = world.add_robot(pendulum(damping=0.7), q=[0.3])
+        assert follow(world, robot, lambda time, q, qd: np.array([1.0]), 1000, friction=True).max() < 1e-9
+
+
+def test_coulomb_friction_brakes_and_sticks():
+    with World() as world:
+        robot = world.add_robot(pendulum(friction=0.5), q=[0.3])
+        # While it falls one way, friction has one sign and both agree.
+        assert follow(world, robot, lambda time, q, qd: np.array([0.0]), 200, friction=True).max() < 1e-4
+        # Gravity pulls with 2 · 9.81 · 0.3 N m at most; 0.4 N m beyond balance do not overcome friction.
+        robot.reset([0.0])
+        balance = float(dynamics.gravity_forces(robot.chain, np.zeros(1))[0])
+        for _ in range(500):
+            robot.command(DriveMode.EFFORT, [balance + 0.4])
+            world.step()
+        assert abs(robot.state().q[0]) < 1e-6
+
+
+@pytest.mark.parametrize(("multiplier", "offset"), [(1.0, 0.0), (-2.0, 0.1), (0.5, -0.3)])
+def test_mimic_joint_follows_and_its_driver_feels_it(multiplier, offset):
+    slider = {"limits": (-9.0, 9.0)}
+    robot = Robot.from_urdf(
+        urdf.robot(
+            "pair",
+            urdf.link("base"),
+            urdf.link("one", 0.5),
+            urdf.link("two", 0.8),
+            urdf.joint("lead", "prismatic", "base", "one", axis=(1, 0, 0), **slider),
+            urdf.joint("follow", "prismatic", "base", "two", axis=(0, 1, 0), mimic=("lead", multiplier, offset), **slider),
+        )
+    )
+    with World() as world:
+        simulated = world.add_robot(robot, q=[0.2])
+        assert follow(world, simulated, lambda time, q, qd: np.array([np.sin(10 * time)]), 400).max() < 1e-9
+        lead, follower = simulated.state(mimic=True).q
+        assert follower == pytest.approx(multiplier * lead + offset, abs=1e-9)
+
+
+def test_objects_fall_freely_without_hidden_damping():
+    T = np.eye(4)
+    T[2, 3] = 2.0
+    with World() as world:
+        world.spawn(SceneObject("ball", Sphere(0.05), T, mass=0.2))
+        world.step(400)
+        # Sum of h² g over the steps: the same rule as above, exactly.
+        assert world.object_pose("ball")[2, 3] == pytest.approx(2.0 - 9.81 * H**2 * 400 * 401 / 2, abs=1e-9)
+        np.testing.assert_allclose(world.object_twist("ball"), [0, 0, 0, 0, 0, -9.81 * 0.4], atol=1e-9)

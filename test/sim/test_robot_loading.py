@@ -1,0 +1,100 @@
+"""The robot in PyBullet is the robot of our model: joints, links, masses, meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import urdf_writing as urdf
+from sim.arms import ALL, arm, inside
+
+from manipapy_core import Robot, kinematics
+from manipapy_core.errors import InputError, MeshNotFound, UnknownJoint, UnknownLink
+from manipapy_core.sim import NameTaken, NotSimulable, World
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+
+CUBE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+@pytest.fixture
+def world():
+    with World() as world:
+        yield world
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_link_is_where_our_kinematics_says(world, name):
+    robot = world.add_robot(arm(name))
+    for seed in range(3):
+        robot.reset(inside(name, seed))
+        ours = dict(zip(robot.chain.link_names, kinematics.link_poses(robot.chain, robot.state().q)))
+        theirs = robot.link_poses()
+        assert theirs.keys() == ours.keys()
+        for link, T in ours.items():
+            np.testing.assert_allclose(theirs[link], T, atol=1e-9, err_msg=link)
+
+
+def test_base_may_stand_anywhere(world):
+    T = np.array([[0.0, -1.0, 0.0, 0.5], [1.0, 0.0, 0.0, -0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
+    robot = world.add_robot(arm("ur5"), T_world_base=T, q=inside("ur5", 1))
+    expected = T @ kinematics.forward(arm("ur5").chain("base_link", "tool0"), robot.state().q)
+    np.testing.assert_allclose(robot.link_pose("tool0"), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_masses_are_ours_and_massless_links_stay_massless(world, name):
+    robot = world.add_robot(arm(name))
+    client = world._client
+    for index in range(client.getNumJoints(robot.body_id)):
+        link = client.getJointInfo(robot.body_id, index)[12].decode()
+        inertial = arm(name).links[link].inertial
+        assert client.getDynamicsInfo(robot.body_id, index)[0] == (0.0 if inertial is None else inertial.mass), link
+
+
+def test_meshes_are_found_through_package_references(world, tmp_path):
+    (tmp_path / "my_arm/meshes").mkdir(parents=True)
+    (tmp_path / "my_arm/meshes/hand.obj").write_text(CUBE)
+    hand = urdf.link("hand", 1.0).replace(
+        "</link>",
+        '<collision><geometry><mesh filename="package://my_arm/meshes/hand.obj" scale="0.1 0.1 0.1"/></geometry>'
+        "</collision></link>",
+    )
+    text = urdf.robot("meshed", urdf.link("base"), hand, urdf.joint("wrist", "revolute", "base", "hand", axis=(0, 0, 1)))
+    robot = world.add_robot(Robot.from_urdf(text, package_paths=[tmp_path]))
+    shapes = world._client.getCollisionShapeData(robot.body_id, 0)
+    assert shapes[0][4].decode().endswith("my_arm/meshes/hand.obj")
+
+    unresolved = Robot.from_urdf(text, check_meshes=False)
+    with pytest.raises(MeshNotFound, match="package_paths"):
+        world.add_robot(unresolved, name="unresolved")
+
+
+def test_a_joint_that_moves_nothing_is_refused_by_name(world):
+    text = urdf.robot("light", urdf.link("base"), urdf.link("hand"), urdf.joint("wrist", "continuous", "base", "hand", axis=(0, 0, 1)))
+    with pytest.raises(NotSimulable, match="wrist"):
+        world.add_robot(Robot.from_urdf(text))
+
+
+def test_positions_by_name_and_what_cannot_be_used(world):
+    robot = world.add_robot(arm("panda"))
+    robot.reset({"panda_joint4": -1.5})
+    assert robot.state().q[robot.joint_names.index("panda_joint4")] == -1.5
+    with pytest.raises(UnknownJoint, match="elbow"):
+        robot.reset({"elbow": 1.0})
+    with pytest.raises(InputError, match="limits"):
+        robot.reset({"panda_joint4": 1.0})
+    with pytest.raises(InputError, match="q"):
+        robot.reset([0.0, 0.0])
+    with pytest.raises(InputError, match="finite"):
+        robot.reset([np.nan] * 8)
+    with pytest.raises(UnknownLink, match="panda_link7"):
+        robot.link_pose("hand")
+    with pytest.raises(NameTaken, match="panda"):
+        world.add_robot(arm("panda"))
+
+
+def test_mimic_joints_appear_only_when_asked_for(world):
+    robot = world.add_robot(arm("panda"), q={"panda_finger_joint1": 0.03})
+    assert "panda_finger_joint2" not in robot.state().names
+    everything = robot.state(mimic=True)
+    assert everything.q[everything.names.index("panda_finger_joint2")] == 0.03
