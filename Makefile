@@ -1,10 +1,10 @@
 # One command per purpose; every target makes the environment it needs first.
 #   make setup PYTHON=python3.12        another interpreter (3.10 or newer)
-#   make setup EXTRAS=ros,test,sim      more of the extras in setup.py
+#   make setup EXTRAS=ros,test          other extras of setup.py
 #   make setup INSTALLER=pip            pip instead of uv
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= ros,test
+EXTRAS ?= ros,sim,plots,test
 INSTALLER ?= uv
 export PYTHON INSTALLER
 
@@ -19,7 +19,7 @@ help:
 	@echo "make test        the tests;  make test-all  also the slow ones"
 	@echo "make lint        ruff, and mypy on manipapy_core"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
-	@echo "make sim         the simulated robot"
+	@echo "make sim         a UR5 on a table in PyBullet, controlled at 1 kHz; SECONDS=20 ends by itself"
 	@echo "make clean       build products and caches;  make distclean  also the environments"
 
 setup:
@@ -43,11 +43,9 @@ bench-core: bench-setup
 
 bench: bench-core
 
+# make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm.
 sim: setup
-	@echo "The simulated suite (PyBullet bridge, controller, planner) is not here yet; it arrives with the ROS suite."
-	@echo "What works today: the library (README), the node model_server, and the robot itself:"
-	@echo
-	@$(bin)/manipapy describe ur5
+	@$(bin)/python -m manipapy_ros.demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT))
 
 clean:
 	rm -rf build dist install log manipapy_msgs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

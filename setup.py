@@ -49,8 +49,10 @@ EXTRAS = {
     "ros": ROS,
     # PyBullet has no wheel from Python 3.12 on and takes about ten minutes to compile there.
     "sim": ["pybullet>=3.2.7; python_version < '3.12'"],
+    # Closed-form inverse kinematics; without it all solutions are found by search.
+    "ik": ["eaik>=1.2.2"],
     "perception": ["opencv-python-headless>=4.10", "scikit-learn>=1.5", "scipy>=1.13"],
-    "planning": ["numba>=0.61", "ompl>=2.0.1", "ruckig>=0.19", "toppra>=0.6.10"],
+    "planning": ["ompl>=2.0.1", "ruckig>=0.19", "toppra>=0.6.10"],
     "collision": ["coal>=3.0.3"],
     "viewer": ["viser>=1.1"],
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
@@ -58,11 +60,14 @@ EXTRAS = {
     "plots": ["matplotlib>=3.9"],
     "big": ["dask>=2025.1", "distributed>=2025.1", "zarr>=2.18"],
     "test": [
+        "eaik>=1.2.2",
         "hypothesis>=6.130",
         "matplotlib>=3.9",
+        "mpmath>=1.3",
         "mujoco>=3.3",
         "mypy>=1.15",
-        "numba>=0.61",
+        # The CUDA compiler as a library: compiles for every architecture without a GPU or a driver.
+        "nvidia-cuda-nvrtc>=13,<14; sys_platform == 'linux'",
         "pin>=4.0",
         "pytest>=8",
         "ruff>=0.11",
@@ -85,9 +90,20 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=["manipapy_core", "manipapy_core.*", "manipapy_ros", "manipapy_ros.*"]),
     package_data={"manipapy_core": ["model/robots/**/*", "py.typed"]},
-    install_requires=["llvmlite>=0.44", "numpy>=1.26", "pyyaml>=6", "rich>=13", "typer>=0.12", "xacro>=2.0.13"],
+    install_requires=[
+        "llvmlite>=0.44",
+        "numba>=0.61",
+        "numpy>=1.26",
+        "pyyaml>=6",
+        "rich>=13",
+        "typer>=0.12",
+        "xacro>=2.0.13",
+    ],
     extras_require=EXTRAS,
-    entry_points={"console_scripts": ["manipapy = manipapy_core.cli:main"]},
+    entry_points={
+        "console_scripts": ["manipapy = manipapy_core.cli:main"],
+        "manipapy.commands": ["ros = manipapy_ros.cli_ros:register"],
+    },
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/manipapy"]),
         (f"share/{NAME}", ["package.xml"]),

@@ -1,7 +1,8 @@
-"""The command `manipapy`. Works without ROS."""
+"""The command `manipapy`. Works without ROS; commands that need it join through an entry point."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from typing import Annotated, Optional
 
@@ -58,9 +59,16 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+def add_commands() -> None:
+    """Commands of other packages: this one does not know ROS, so the ROS side registers itself."""
+    for entry in importlib.metadata.entry_points(group="manipapy.commands"):
+        entry.load()(app)
+
+
 def main() -> None:
     """Entry point: an error of manipapy is a sentence, not a traceback."""
     try:
+        add_commands()
         app()
     except ManipapyError as error:
         print(f"manipapy: {error}", file=sys.stderr)

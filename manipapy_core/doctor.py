@@ -7,7 +7,9 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import resource
 import shutil
+import socket
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -41,6 +43,7 @@ CORE_MODULES = {"numpy": "numpy", "llvmlite": "llvmlite", "yaml": "pyyaml", "xac
 EXTRA_MODULES = {
     "ros": ("rclpy", "the ROS 2 nodes"),
     "sim": ("pybullet", "physics simulation"),
+    "ik": ("eaik", "all solutions of inverse kinematics in closed form"),
     "perception": ("cv2", "stereo obstacle perception"),
     "planning": ("ompl", "motion planning"),
     "collision": ("coal", "exact distances between meshes"),
@@ -60,6 +63,9 @@ def examine() -> Iterator[Finding]:
     yield from _compilers()
     yield _ros()
     yield _interfaces()
+    yield _realtime()
+    yield _discovery()
+    yield _ports()
     yield _gpu()
     yield from _extras()
 
@@ -112,6 +118,90 @@ def _interfaces() -> Finding:
         return Finding("manipapy_msgs", State.OK, "built")
     cure = "make setup, or colcon build --base-paths . manipapy_msgs"
     return Finding("manipapy_msgs", State.ABSENT, "not built: the nodes need it", cure)
+
+
+REALTIME_PRIORITY = 80
+"""What the control loop asks for."""
+DISCOVERY_PORT, PORTS_PER_DOMAIN, PORTS_PER_PROCESS = 7400, 250, 2
+"""DDS counts its UDP ports from here: per ROS_DOMAIN_ID, and in each domain per process (RTPS 2.2, 9.6.1)."""
+LAST_SAFE_DOMAIN = 101
+"""Ports of higher domains are also handed out by Linux to anybody."""
+
+
+def _realtime() -> Finding:
+    """Whether the control loop may have the processor when it is due."""
+    refused = [] if _may_be_realtime() else [f"SCHED_FIFO {REALTIME_PRIORITY}"]
+    if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != resource.RLIM_INFINITY and os.geteuid() != 0:
+        refused.append("memory locking")
+    if not refused:
+        return Finding("real time", State.OK, f"SCHED_FIFO {REALTIME_PRIORITY} and memory locking are permitted")
+    cure = (
+        f"`@robots - rtprio {REALTIME_PRIORITY}` and `@robots - memlock unlimited` in /etc/security/limits.conf, "
+        "join the group robots, log in again"
+    )
+    detail = f"not permitted: {' and '.join(refused)}; the 1 kHz loop works, but is late more often on a busy machine"
+    return Finding("real time", State.ABSENT, detail, cure)
+
+
+def _may_be_realtime() -> bool:
+    """By trying: limits, capabilities and containers all have a say in it."""
+    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REALTIME_PRIORITY))
+    except OSError:
+        return False
+    os.sched_setscheduler(0, policy, param)
+    return True
+
+
+def _discovery() -> Finding:
+    """Whether nodes on this machine can find each other, and who else can."""
+    try:
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,
+        ):
+            ear.bind(("127.0.0.1", 0))
+            ear.settimeout(1.0)
+            mouth.sendto(b"manipapy", ear.getsockname())
+            ear.recv(16)
+    except OSError as error:
+        cure = "bring it up: ip link set lo up; and let the firewall pass UDP on 127.0.0.1"
+        return Finding("discovery", State.PROBLEM, f"no UDP over the loopback interface ({error})", cure)
+    reach = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
+        reach = "LOCALHOST"
+    if reach in ("LOCALHOST", "OFF"):
+        return Finding("discovery", State.OK, "loopback works; nodes are found on this machine only (LOCALHOST)")
+    cure = "unset ROS_AUTOMATIC_DISCOVERY_RANGE, unless other machines are to take part"
+    return Finding("discovery", State.OK, f"loopback works; nodes are found over the network, too ({reach})", cure)
+
+
+def _ports() -> Finding:
+    """How full the ROS domain is."""
+    text = os.environ.get("ROS_DOMAIN_ID", "0")
+    if not text.isdecimal() or int(text) > 232:
+        return Finding("ports", State.PROBLEM, f"ROS_DOMAIN_ID is {text!r}", f"a number from 0 to {LAST_SAFE_DOMAIN}")
+    domain = int(text)
+    if domain > LAST_SAFE_DOMAIN:
+        cure = f"export ROS_DOMAIN_ID with a number from 0 to {LAST_SAFE_DOMAIN}"
+        return Finding("ports", State.PROBLEM, f"Linux hands out ports of domain {domain} to others", cure)
+    # Port 10 of a domain is the first process's, port 12 the second's, …
+    first = DISCOVERY_PORT + PORTS_PER_DOMAIN * domain + 10
+    taken = 0
+    while taken < 100 and not _is_free(first + PORTS_PER_PROCESS * taken):
+        taken += 1
+    who = f"{taken} ROS process{'' if taken == 1 else 'es'} there now" if taken else "nobody there now"
+    return Finding("ports", State.OK, f"domain {domain}, UDP ports from {first} on; {who}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
 
 
 def _gpu() -> Finding:

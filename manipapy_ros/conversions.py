@@ -74,3 +74,84 @@ def stamped_pose(T_frame_link: ArrayLike, frame: str, like: JointState) -> PoseS
     message.header.frame_id = frame
     message.header.stamp = like.header.stamp
     return message
+
+
+def optional_by_name(names: Sequence[str], values: Sequence[float], joint_names: Sequence[str], what: str) -> Array:
+    """Numbers of a message that may be left out, in the order of `joint_names`, shape (n,); zeros when there are none.
+
+    Args:
+        names: Order of the values.
+        what: For messages, such as "velocities".
+
+    Raises:
+        MalformedJointState: Names and values differ in number.
+        InputError: A number is NaN or infinite.
+    """
+    if not len(values):
+        return np.zeros(len(joint_names))
+    if len(values) != len(names):
+        raise MalformedJointState(f"{len(values)} {what} for {len(names)} names; give one each, or none at all")
+    value_of = dict(zip(names, values, strict=True))
+    numbers = np.array([value_of[name] for name in joint_names], dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise InputError(f"{what} must be finite; got {', '.join(str(value) for value in values)}")
+    return numbers
+
+
+def matrix_from_pose(pose: Pose) -> Array:
+    """Homogeneous matrix of a pose message, shape (4, 4).
+
+    Raises:
+        InputError: The quaternion is not of length one.
+    """
+    o, p = pose.orientation, pose.position
+    quaternion = np.array([o.x, o.y, o.z, o.w])
+    length = float(np.linalg.norm(quaternion))
+    if not abs(length - 1.0) < 1e-3:
+        raise InputError(f"the orientation has length {length:.6g}; a rotation is a quaternion of length 1")
+    return lie.pose(lie.rotation_from_quaternion(quaternion / length), [p.x, p.y, p.z])
+
+
+class JointStateReader:
+    """Reads one joint state after the other into the same two arrays, a thousand times a second.
+
+    Args:
+        joint_names: The joints that are wanted, in this order.
+    """
+
+    def __init__(self, joint_names: Sequence[str]):
+        self._wanted = tuple(joint_names)
+        self.q = np.zeros(len(self._wanted))
+        """Positions [rad or m], shape (n,)."""
+        self.qd = np.zeros(len(self._wanted))
+        """Velocities [rad/s or m/s], shape (n,)."""
+        self.problem = ""
+        """Why the last message could not be read; empty if it could."""
+        self._names: list[str] = []
+        self._places = np.zeros(len(self._wanted), dtype=np.intp)
+
+    def read(self, state: JointState) -> bool:
+        """Whether the message says where all joints are and how fast; `problem` tells what it lacks."""
+        if state.name != self._names and not self._find(state.name):
+            return False
+        size = len(self._names)
+        if len(state.position) != size or len(state.velocity) != size:
+            self.problem = (
+                f"a joint state has {size} names, {len(state.position)} positions and {len(state.velocity)} velocities; "
+                "control needs one of each per joint"
+            )
+            return False
+        # Numbers that are not finite are passed on: the guard knows what to do about them.
+        np.take(np.frombuffer(state.position), self._places, out=self.q)
+        np.take(np.frombuffer(state.velocity), self._places, out=self.qd)
+        self.problem = ""
+        return True
+
+    def _find(self, names: Sequence[str]) -> bool:
+        missing = [name for name in self._wanted if name not in names]
+        if missing:
+            self.problem = str(MissingJoints(missing, names))
+            return False
+        self._names = list(names)
+        self._places[:] = [self._names.index(name) for name in self._wanted]
+        return True

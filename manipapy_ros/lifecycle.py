@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import traceback
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType, TracebackType
 
 import rclpy
 from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.signals import SignalHandlerOptions
 
+from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import ManipapyError
 
 from . import params
 
 NOTICE_SHUTDOWN = 0.2
-"""Longest wait [s] of the executor. rclpy wakes it for a signal before it shuts the context down; when the executor is
-back in its wait before the shutdown is done, nothing wakes it again, and rclpy.spin() would hang for good."""
+"""Longest wait [s] of the executor, which nothing wakes for a signal."""
+
+MIDDLEWARE_PRIORITY = 60
+"""Of SCHED_FIFO for threads that carry messages: below the loops that wait for them."""
 
 
 class _LogUnexpected:
@@ -105,11 +112,16 @@ class ManagedNode(LifecycleNode):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Go down the same steps as a manager would ask for, from wherever the node is."""
+        self.shut_down()
+        return TransitionCallbackReturn.SUCCESS
+
+    def shut_down(self) -> None:
+        """Deactivate and clean up, as far as there is something to."""
+        state = LifecycleState(self._state_machine.current_state[1], self._state_machine.current_state[0])
         if self.is_active:
             self.on_deactivate(state)
         if self.is_configured:
             self.on_cleanup(state)
-        return TransitionCallbackReturn.SUCCESS
 
     def _attempt(self, doing: str, step: Callable[[], None]) -> TransitionCallbackReturn | None:
         """Take one step; None when it went well, the result of the transition when not."""
@@ -135,25 +147,35 @@ class ManagedNode(LifecycleNode):
         return response
 
 
-def run(make_node: Callable[[], ManagedNode], argv: Sequence[str] | None = None) -> int:
+def run(make_node: Callable[[], ManagedNode], argv: Sequence[str] | None = None, *, prompt: bool = False) -> int:
     """Spin a node until Ctrl-C, SIGTERM or a shutdown of its context.
+
+    Signals are taken here and not by rclpy, whose handlers shut the context down at once: a node that moves an arm
+    needs its topics a moment longer, to bring the arm to rest.
 
     Args:
         make_node: Called once ROS is up.
         argv: Command line with `--ros-args`; that of the process when not given.
+        prompt: Messages must not wait for a busy machine: the threads of the middleware run in real time, where
+            permitted.
 
     Returns:
         Exit code of the process.
     """
-    rclpy.init(args=None if argv is None else list(argv))
+    stop = _StopSignal()
     try:
-        node = make_node()
+        with _realtime_threads() if prompt else contextlib.nullcontext():
+            rclpy.init(args=None if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
+            node = make_node()
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         try:
-            while rclpy.ok():
+            while rclpy.ok() and not stop.asked:
                 executor.spin_once(timeout_sec=NOTICE_SHUTDOWN)
+            if rclpy.ok():
+                node.shut_down()
         finally:
+            executor.shutdown()
             node.destroy_node()
     except (KeyboardInterrupt, ExternalShutdownException):
         # The ordinary end of a node.
@@ -161,3 +183,28 @@ def run(make_node: Callable[[], ManagedNode], argv: Sequence[str] | None = None)
     finally:
         rclpy.try_shutdown()
     return 0
+
+
+@contextlib.contextmanager
+def _realtime_threads() -> Iterator[None]:
+    """Threads that are made meanwhile inherit real-time scheduling; this thread has it only as long."""
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    enter_realtime(MIDDLEWARE_PRIORITY, lock_memory=False)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
+
+
+class _StopSignal:
+    """Remembers the first SIGINT or SIGTERM; the second one interrupts whatever still takes time."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._ask)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

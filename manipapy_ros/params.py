@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
-Value = bool | int | float | str
+Value = bool | int | float | str | list[float] | list[str]
 
 
 @dataclass(frozen=True)
 class Param:
-    """One row of the table; the type of the parameter is that of its default."""
+    """One row of the table; the type of the parameter is that of its default, or `kind` for lists."""
 
     name: str
     default: Value
@@ -26,13 +27,15 @@ class Param:
     """Largest value allowed, for numbers."""
     read_only: bool = False
     """Fixed from the start of the process on."""
+    kind: Parameter.Type | None = None
+    """Of a list, which says nothing about its type while it is empty."""
 
     def descriptor(self) -> ParameterDescriptor:
         """The row in the words of ROS, so that rclpy itself refuses values of the wrong type or out of range."""
         descriptor = ParameterDescriptor(name=self.name, description=self.text, read_only=self.read_only)
         if math.isinf(self.minimum) and math.isinf(self.maximum):
             return descriptor
-        if isinstance(self.default, float):
+        if isinstance(self.default, float) or self.kind is Parameter.Type.DOUBLE_ARRAY:
             descriptor.floating_point_range = [
                 FloatingPointRange(from_value=self.minimum, to_value=self.maximum, step=0.0)
             ]
@@ -46,9 +49,16 @@ class Param:
 
 def declare(node: Node, table: Sequence[Param]) -> None:
     """Declare every row on the node; values from files and the command line are applied and checked here."""
-    node.declare_parameters("", [(row.name, row.default, row.descriptor()) for row in table])
+    node.declare_parameters("", [(row.name, row.default or row.kind or row.default, row.descriptor()) for row in table])
 
 
 def read(node: Node, table: Sequence[Param]) -> Mapping[str, Value]:
-    """Current values by name."""
-    return {row.name: node.get_parameter(row.name).value for row in table}
+    """Current values by name; a list that nobody gave is empty."""
+    return {row.name: _value(node, row) for row in table}
+
+
+def _value(node: Node, row: Param) -> Value:
+    parameter = node.get_parameter_or(row.name)
+    if row.kind is None:
+        return parameter.value
+    return [] if parameter.value is None else list(parameter.value)

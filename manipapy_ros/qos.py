@@ -11,3 +11,15 @@ ROBOT_DESCRIPTION = QoSProfile(
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
 """Latched: whoever comes later still gets the one description. RViz and ros2_control subscribe with the same."""
+
+STATE = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=10, reliability=ReliabilityPolicy.RELIABLE)
+"""Joint states as drivers publish them: reliable, so that every kind of subscriber matches."""
+
+NEWEST = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""For loops that only want the newest message: never waits for a lost one, and matches every publisher."""
+
+COMMAND = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.RELIABLE)
+"""Commands: the newest counts; reliable, because the controllers of ros2_control subscribe so."""
+
+LATCHED = ROBOT_DESCRIPTION
+"""For what rarely changes, such as static transforms."""

@@ -115,12 +115,17 @@ install_interfaces() {
     return 0
   fi
   # control_msgs and tf2_msgs have no wheels; what is used of them is compiled along.
-  local key
-  key=$(digest manipapy_msgs interfaces)
-  up_to_date interfaces "$key" && return
-  say "compiling the ROS interfaces, about two minutes on two cores"
-  install ./manipapy_msgs ./interfaces/control_msgs ./interfaces/tf2_msgs
-  completed interfaces "$key"
+  local package key i changed=() keys=()
+  for package in manipapy_msgs interfaces/control_msgs interfaces/tf2_msgs; do
+    key=$(digest "$package" manipapy_msgs/cmake)
+    up_to_date "${package//\//-}" "$key" || { changed+=("$package") && keys+=("$key"); }
+  done
+  [ ${#changed[@]} -gt 0 ] || return 0
+  say "compiling the ROS interfaces of ${changed[*]}, about half a minute each"
+  install "${changed[@]/#/./}"
+  for i in "${!changed[@]}"; do
+    completed "${changed[i]//\//-}" "${keys[i]}"
+  done
 }
 
 check_python

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import kinematics, lie
+from .. import ik, kinematics
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain
 from ..model.elements import Array
@@ -23,7 +23,6 @@ from .screws import chain_from_screws, pose
 Frame = Literal["space", "body"]
 Limits = list[tuple[float, float]]
 
-_DAMPING = 1e-2
 _SAME_SCREW = 1e-6
 
 
@@ -147,35 +146,38 @@ class SerialManipulator:
         Returns:
             Joint positions (the best found if it failed), whether both errors are small enough, steps taken.
         """
-        T_desired = pose(T_desired, "T_desired")
-        lower, upper = np.array(self.joint_limits).T
-        theta = np.clip(self._vector(thetalist0, "thetalist0"), lower, upper)
-        error, damping = self._body_error(theta, T_desired), _DAMPING
-        for iteration in range(max_iterations + 1):
-            if np.linalg.norm(error[:3]) <= eomg and np.linalg.norm(error[3:]) <= ev:
-                return theta, True, iteration
-            if iteration == max_iterations:
-                break
-            # The error is a twist in the frame of the end effector, and so must be the Jacobian.
-            J = self.jacobian(theta, "body")
-            step = J.T @ np.linalg.solve(J @ J.T + damping * np.eye(6), error)
-            trial = np.clip(theta + step, lower, upper)
-            trial_error = self._body_error(trial, T_desired)
-            if trial_error @ trial_error < error @ error:
-                theta, error, damping = trial, trial_error, max(damping * 0.1, 1e-12)
-            else:
-                damping = min(damping * 10.0, 1e6)
-        return theta, False, max_iterations
+        start = np.clip(self._vector(thetalist0, "thetalist0"), *np.array(self.joint_limits).T)
+        tolerances = ik.Tolerances(position=ev, orientation=eomg)
+        return _answer(
+            ik.damped_least_squares(
+                self.chain, pose(T_desired, "T_desired"), start, iterations=max_iterations, tolerances=tolerances
+            )
+        )
 
-    def _body_error(self, theta: Array, T_desired: Array) -> Array:
-        """Twist that would take the end effector to its goal in unit time, in its own frame."""
-        return lie.log_se3(lie.inverse(kinematics.forward(self.chain, theta)) @ T_desired)
+    def smart_inverse_kinematics(
+        self, T_desired: ArrayLike, thetalist0: ArrayLike | None = None, eomg: float = 1e-6, ev: float = 1e-6
+    ) -> tuple[Array, bool, int]:
+        """As `iterative_inverse_kinematics`, with good starts of its own where none is given."""
+        seed = None if thetalist0 is None else self._vector(thetalist0, "thetalist0")
+        tolerances = ik.Tolerances(position=ev, orientation=eomg)
+        return _answer(ik.solve(self.chain, pose(T_desired, "T_desired"), q_seed=seed, tolerances=tolerances))
+
+    def robust_inverse_kinematics(
+        self, T_desired: ArrayLike, eomg: float = 1e-6, ev: float = 1e-6, timeout: float = 1.0
+    ) -> tuple[Array, bool, int]:
+        """As `smart_inverse_kinematics`, trying further starts for so long [s] before it gives up."""
+        tolerances = ik.Tolerances(position=ev, orientation=eomg)
+        return _answer(ik.solve(self.chain, pose(T_desired, "T_desired"), tolerances=tolerances, timeout=timeout))
 
     def _vector(self, values: ArrayLike, name: str) -> Array:
         array = _float64(values)
         if array.shape != (self.chain.n,):
             raise ShapeError(name, f"({self.chain.n},)", array.shape)
         return array
+
+
+def _answer(result: ik.IKResult) -> tuple[Array, bool, int]:
+    return result.q, result.solved, result.iterations
 
 
 def _float64(values: ArrayLike) -> Array:

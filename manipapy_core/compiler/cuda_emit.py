@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import CompilerError
-from .llvm_sincos import _CONSTANTS as SINCOS
+from .llvm_sincos import CONSTANTS as SINCOS
 from .llvm_types import ANGLE_BOUND, NUMBER_BOUND
 from .trace import Input, Kernel, Signature
 

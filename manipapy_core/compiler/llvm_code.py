@@ -140,7 +140,10 @@ class Code:
         return self.let(f"bitcast {self.lanes.mask} {condition} to {self.mask}")
 
     def where_negative(self, a: str) -> str:
-        return self.bits(self.let(f"fcmp olt {self.V} {a}, {self.constant(0.0)}"))
+        """The sign bits: one instruction where a comparison takes two."""
+        whole = self.lanes.of(self.lanes.integer)
+        bits = self.let(f"bitcast {self.V} {a} to {whole}")
+        return self.bits(self.let(f"icmp slt {whole} {bits}, {self.lanes.whole(0)}"))
 
     def both(self, a: str, b: str) -> str:
         return self.let(f"and {self.mask} {a}, {b}")

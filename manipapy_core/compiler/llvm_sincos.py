@@ -17,7 +17,7 @@ from .llvm_types import Lanes
 
 
 @dataclass(frozen=True)
-class _Constants:
+class Constants:
     rounding: float
     """1.5 · 2^mantissa: adding it rounds to an integer that stands in the low bits."""
     half_pi: tuple[float, float, float]
@@ -29,8 +29,8 @@ class _Constants:
     """Moves bit 1 to the sign bit."""
 
 
-_CONSTANTS = {
-    np.dtype(np.float64): _Constants(
+CONSTANTS = {
+    np.dtype(np.float64): Constants(
         rounding=6755399441055744.0,
         half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
         sine=(
@@ -51,7 +51,7 @@ _CONSTANTS = {
         ),
         sign_shift=62,
     ),
-    np.dtype(np.float32): _Constants(
+    np.dtype(np.float32): Constants(
         rounding=12582912.0,
         half_pi=(1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
         sine=(-0.16666654949464133, 0.008332178412824005, -0.00019517327736188483),
@@ -63,7 +63,7 @@ _CONSTANTS = {
 
 def sincos_lines(lanes: Lanes, angle: str, prefix: str) -> tuple[list[str], str, str]:
     """Instructions, and the names of the sine and the cosine."""
-    c, V, I, B = _CONSTANTS[lanes.dtype], lanes.vector, lanes.of(lanes.integer), lanes.mask
+    c, V, I, B = CONSTANTS[lanes.dtype], lanes.vector, lanes.of(lanes.integer), lanes.mask
     lines: list[str] = []
 
     def let(name: str, instruction: str) -> str:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from .. import dynamics
 from ..model.chain import Chain
 from .state import Array, positive
 
 TIME_TO_STOP = 0.25
 """Where no acceleration limit is known, a joint at full speed takes this long to stop [s]."""
-PLAIN_SPEED, PLAIN_ACCELERATION = 1.0, 4.0
-"""For joints that have no velocity limit either [rad/s or m/s, rad/s² or m/s²]."""
+PLAIN_ACCELERATION = 4.0
+"""For joints that have no velocity limit either [rad/s² or m/s²]."""
+TIME_TO_BRAKE = 0.3
+"""The guard brakes a joint from full speed in about this time, even where the acceleration limit for normal motion is
+a comfortable one [s]."""
+SHARE_OF_EFFORT = 0.7
+"""Of the effort that carrying the weight leaves, for braking; the rest is for what the other joints do meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +49,17 @@ class MotionBounds:
         limits = chain.limits
         guess = np.where(np.isfinite(limits.velocity), limits.velocity / TIME_TO_STOP, PLAIN_ACCELERATION)
         acceleration = np.where(np.isfinite(limits.acceleration), limits.acceleration, guess)
-        return cls(limits.velocity, acceleration, brake_factor * acceleration, limits.lower, limits.upper)
+        quick = np.where(np.isfinite(limits.velocity), limits.velocity / TIME_TO_BRAKE, 0.0)
+        brake = np.minimum(np.maximum(brake_factor * acceleration, quick), possible_braking(chain))
+        return cls(limits.velocity, acceleration, np.maximum(brake, acceleration), limits.lower, limits.upper)
 
-    def speed_scale(self) -> Array:
-        """A typical speed of each joint, finite [rad/s or m/s], shape (n,)."""
-        return np.where(np.isfinite(self.velocity), self.velocity, PLAIN_SPEED)
+
+@functools.lru_cache(maxsize=16)
+def possible_braking(chain: Chain) -> Array:
+    """Deceleration that the effort limits allow in the worst of many configurations [rad/s² or m/s²], shape (n,)."""
+    lower, upper = (np.clip(bound, -math.pi, math.pi) for bound in (chain.limits.lower, chain.limits.upper))
+    q = np.random.default_rng(0).uniform(lower, upper, (256, chain.n))
+    inertia = np.einsum("bii->bi", dynamics.mass_matrix(chain, q)).max(axis=0)
+    weight = np.abs(dynamics.gravity_forces(chain, q)).max(axis=0)
+    spare = SHARE_OF_EFFORT * np.maximum(chain.limits.effort - weight, 0.0)
+    return np.where(inertia > 0.0, spare / np.maximum(inertia, 1e-12), np.inf)

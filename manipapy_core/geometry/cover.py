@@ -18,10 +18,12 @@ from .parts import Part, union_distance
 
 Array = NDArray[np.float64]
 
-MARGIN = 0.1
+MARGIN = 0.05
 """Sample points must lie this share of the overshoot inside a ball, so that what is between them is covered too."""
 FINEST = 1.0 / 32.0
-"""Smallest cube of the proof, in overshoots."""
+"""Edge of the smallest cubes of the proof, in overshoots."""
+HALF_DIAGONAL = 0.5 * 3.0**0.5
+"""Of a cube, in edges."""
 CANDIDATES, SAMPLES = 500, 400
 """Per part."""
 
@@ -45,8 +47,10 @@ def cover(parts: Sequence[Part], overshoot: float) -> Array:
     points = _samples(parts, rng)
     chosen = _choose(centres, depths + overshoot * (1.0 - MARGIN), points)
     spheres = _rows(centres[chosen], depths[chosen], overshoot)
-    while len(gaps := uncovered(parts, spheres, overshoot)):
+    gaps = uncovered(parts, spheres, overshoot)
+    while len(gaps):
         spheres = np.concatenate([spheres, _fill(parts, centres, depths, gaps, overshoot)])
+        gaps = gaps[_gap(gaps, spheres) > -HALF_DIAGONAL * FINEST * overshoot]
     return spheres[np.argsort(-spheres[:, 3])]
 
 
@@ -63,7 +67,7 @@ def uncovered(parts: Sequence[Part], spheres: Array, overshoot: float) -> Array:
     cubes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     eighths = np.stack(np.meshgrid(*3 * [[-0.25, 0.25]]), axis=-1).reshape(-1, 3)
     while True:
-        half_diagonal = 0.5 * np.sqrt(3.0) * edge
+        half_diagonal = HALF_DIAGONAL * edge
         cubes = cubes[union_distance(parts, cubes) <= half_diagonal]
         cubes = cubes[_gap(cubes, spheres) > -half_diagonal]
         if len(cubes) == 0 or edge <= FINEST * overshoot:
@@ -146,24 +150,31 @@ def _pushed_inwards(part: Part, points: Array) -> Array:
 
 
 def _choose(centres: Array, radii: Array, points: Array) -> list[int]:
-    """Greedy set cover: always the ball that holds most of the points not held yet."""
-    squares = np.sum(centres**2, axis=1)[:, None] + np.sum(points**2, axis=1) - 2.0 * centres @ points.T
-    holds = (squares < radii[:, None] ** 2).astype(np.float32)
-    left = np.ones(len(points), dtype=np.float32)
+    """Greedy set cover: always the ball that holds most of the points not held yet; then those that others replace
+    are given up."""
+    squares = np.sum(points**2, axis=1)[:, None] + np.sum(centres**2, axis=1) - 2.0 * points @ centres.T
+    held_by = squares < radii**2
+    gain = held_by.sum(axis=0, dtype=np.int32)
+    left = np.ones(len(points), dtype=np.bool_)
     chosen: list[int] = []
-    while True:
-        gain = holds @ left
-        best = int(np.argmax(gain))
-        if gain[best] < 0.5:
-            return chosen
+    while gain[best := int(np.argmax(gain))] > 0:
         chosen.append(best)
-        left *= 1.0 - holds[best]
+        new = left & held_by[:, best]
+        gain -= held_by[new].sum(axis=0, dtype=np.int32)
+        left &= ~new
+    times_held = held_by[:, chosen].sum(axis=1)
+    for ball in list(chosen):
+        if np.all(times_held[held_by[:, ball]] > 1):
+            chosen.remove(ball)
+            times_held -= held_by[:, ball]
+    return chosen
 
 
 def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
     """More spheres for what is left: chosen like the first ones, or small ones where none of those reach."""
     points = gaps[:: max(1, len(gaps) // 2000)]
-    chosen = _choose(centres, depths + overshoot * (1.0 - 0.5 * MARGIN), points)
+    # A ball that holds the middle of a cube by its half diagonal holds the cube: every round makes progress.
+    chosen = _choose(centres, depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL), points)
     if chosen:
         return _rows(centres[chosen], depths[chosen], overshoot)
     depth = np.maximum(-union_distance(parts, points[:1]), 0.0)

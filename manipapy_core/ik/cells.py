@@ -54,34 +54,42 @@ def clamp(index, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def locate(T, frame, place):  # type: ignore[no-untyped-def]
-    """Cell of a pose.
+def moved_row(T, i, frame, r):  # type: ignore[no-untyped-def]
+    """Three numbers of a row of A⁻¹ T B⁻¹: of the x axis, of the z axis, of the place."""
+    a, b, c = frame[r], frame[r + 1], frame[r + 2]
+    x = a * T[i, 0, 0] + b * T[i, 1, 0] + c * T[i, 2, 0]
+    y = a * T[i, 0, 1] + b * T[i, 1, 1] + c * T[i, 2, 1]
+    z = a * T[i, 0, 2] + b * T[i, 1, 2] + c * T[i, 2, 2]
+    p = a * T[i, 0, 3] + b * T[i, 1, 3] + c * T[i, 2, 3] + frame[r + 3]
+    return (
+        x * frame[12] + y * frame[16] + z * frame[20],
+        x * frame[14] + y * frame[18] + z * frame[22],
+        x * frame[15] + y * frame[19] + z * frame[23] + p,
+    )
+
+
+@njit(cache=True, nogil=True)
+def locate(T, i, frame, places):  # type: ignore[no-untyped-def]
+    """Cell of pose number i.
 
     Args:
-        T: T_base_tip, shape (4, 4) or (3, 4).
+        T: Poses T_base_tip, shape (N, 4, 4).
         frame: See `FRAME`.
-        place: Written: index of the cell; azimuth and roll [rad], which add to the first and the last joint; squared
-            distance from the middle of the cell, in cells.
+        places: Row i is written: index of the cell; azimuth and roll [rad], which add to the first and the last joint;
+            squared distance from the middle of the cell, in cells.
     """
     rows, columns, side = GRID
     # X = A⁻¹ T B⁻¹, of which the x and z axes and the place are needed
-    half = np.empty((3, 4))
-    for r in range(3):
-        for c in range(4):
-            half[r, c] = frame[4 * r] * T[0, c] + frame[4 * r + 1] * T[1, c] + frame[4 * r + 2] * T[2, c]
-        half[r, 3] += frame[4 * r + 3]
-    X = np.empty((3, 4))
-    for r in range(3):
-        for c in (0, 2, 3):
-            X[r, c] = half[r, 0] * frame[12 + c] + half[r, 1] * frame[16 + c] + half[r, 2] * frame[20 + c]
-        X[r, 3] += half[r, 3]
-    radius = math.sqrt(X[0, 3] ** 2 + X[1, 3] ** 2)
-    cosine, sine = (X[0, 3] / radius, X[1, 3] / radius) if radius > 1e-9 else (1.0, 0.0)
+    xx, xz, px = moved_row(T, i, frame, 0)
+    yx, yz, py = moved_row(T, i, frame, 4)
+    zx, zz, pz = moved_row(T, i, frame, 8)
+    radius = math.sqrt(px * px + py * py)
+    cosine, sine = (px / radius, py / radius) if radius > 1e-9 else (1.0, 0.0)
     # the last axis a and the tip's x, seen from the azimuth
-    a0, a1, a2 = cosine * X[0, 2] + sine * X[1, 2], cosine * X[1, 2] - sine * X[0, 2], X[2, 2]
-    x0, x1, x2 = cosine * X[0, 0] + sine * X[1, 0], cosine * X[1, 0] - sine * X[0, 0], X[2, 0]
+    a0, a1, a2 = cosine * xz + sine * yz, cosine * yz - sine * xz, zz
+    x0, x1, x2 = cosine * xx + sine * yx, cosine * yx - sine * xx, zx
     u, v = fold(a0, a1, a2)
-    fine_r, fine_z = (radius - frame[24]) * frame[26], (X[2, 3] - frame[25]) * frame[27]
+    fine_r, fine_z = (radius - frame[24]) * frame[26], (pz - frame[25]) * frame[27]
     fine_u, fine_v = (u + 1.0) * (0.5 * side), (v + 1.0) * (0.5 * side)
     ir, iz = clamp(math.floor(fine_r), rows), clamp(math.floor(fine_z), columns)
     iu, iv = clamp(math.floor(fine_u), side), clamp(math.floor(fine_v), side)
@@ -102,11 +110,11 @@ def locate(T, frame, place):  # type: ignore[no-untyped-def]
     along = b0 * a0 + b1 * a1 + b2 * a2
     b0, b1, b2 = b0 - along * a0, b1 - along * a1, b2 - along * a2
     side_x = (a1 * b2 - a2 * b1) * x0 + (a2 * b0 - a0 * b2) * x1 + (a0 * b1 - a1 * b0) * x2
-    place[0] = ((ir * columns + iz) * side + iu) * side + iv
-    place[1] = arctangent(sine, cosine)
-    place[2] = arctangent(side_x, b0 * x0 + b1 * x1 + b2 * x2)
+    places[i, 0] = ((ir * columns + iz) * side + iu) * side + iv
+    places[i, 1] = arctangent(sine, cosine)
+    places[i, 2] = arctangent(side_x, b0 * x0 + b1 * x1 + b2 * x2)
     dr, dz, du, dv = fine_r - ir - 0.5, fine_z - iz - 0.5, fine_u - iu - 0.5, fine_v - iv - 0.5
-    place[3] = dr * dr + dz * dz + du * du + dv * dv
+    places[i, 3] = dr * dr + dz * dz + du * du + dv * dv
 
 
 @njit(cache=True, nogil=True)
@@ -121,10 +129,10 @@ def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-de
     """
     wish, spread, margin = 20.0, 0.5, 0.8
     count, n = table.shape[1], q.shape[1]
-    place = np.empty(4)
+    places = np.empty((T.shape[0], 4))
     for i in range(q.shape[0]):
-        locate(T[i], frame, place)
-        cell, value = np.int64(place[0]), place[3]
+        locate(T, i, frame, places)
+        cell, value = np.int64(places[i, 0]), places[i, 3]
         for j in range(1, n - 1):
             width = upper[j] - lower[j]
             off = abs(2.0 * q[i, j] - lower[j] - upper[j]) / width if width > 0.0 else 0.0
@@ -144,5 +152,5 @@ def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-de
         if value < score[cell, chosen]:
             score[cell, chosen] = value
             table[cell, chosen] = q[i]
-            table[cell, chosen, 0] = q[i, 0] - place[1]
-            table[cell, chosen, n - 1] = q[i, n - 1] - place[2]
+            table[cell, chosen, 0] = q[i, 0] - places[i, 1]
+            table[cell, chosen, n - 1] = q[i, n - 1] - places[i, 2]

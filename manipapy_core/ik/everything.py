@@ -18,8 +18,10 @@ NUMERIC_STARTS = 512
 """Starts of a numeric enumeration; a six-joint arm has at most 16 solutions, each with a sizeable basin."""
 HELD_POSITIONS = 64
 """Positions at which the held joint of a redundant arm is sampled."""
-DISTINCT = 1e-3
-"""Solutions closer than this in every joint [rad or m] are one."""
+DISTINCT_NUMERIC = 1e-3
+"""Results of starts closer than this in every joint [rad or m] are one solution."""
+DISTINCT_EXACT = 1e-6
+"""The same for closed forms, where two solutions may come as close as the pose is to a singular one."""
 MOST_WINDINGS = 4096
 
 
@@ -51,10 +53,12 @@ def all_solutions(
     form = closed_form(chain) if emphasis == Emphasis() else None
     if form is None:
         rows, method, complete = _numeric_rows(solver, T, tolerances), "numeric enumeration", False
+        apart = DISTINCT_NUMERIC
     else:
         candidates = _closed_form_candidates(form, solver, T, redundancy)
         rows, method, complete = _polished(solver, T, candidates, tolerances), f"closed form ({form.family})", True
-    rows = rows[_distinct(rows[:, : chain.n], solver.bounds)]
+        apart = DISTINCT_EXACT
+    rows = rows[_distinct(rows[:, : chain.n], solver.bounds, apart)]
     n = chain.n
     return Found(rows[:, :n], rows[:, n], rows[:, n + 1], method, complete)
 
@@ -103,14 +107,14 @@ def _numeric_rows(solver: NumericSolver, T: Array, tolerances: Tolerances) -> Ar
     return _polished(solver, T, rows[solved, : solver.n], tolerances)
 
 
-def _distinct(q: Array, bounds: Bounds) -> list[int]:
+def _distinct(q: Array, bounds: Bounds, least: float) -> list[int]:
     """Rows that differ from all kept before; a full turn is no difference where a joint may make one."""
     free = ~np.array(bounds.stops)
     kept: list[int] = []
     for index, row in enumerate(q):
         apart = np.abs(q[kept] - row)
         apart = np.where(free, np.minimum(apart, TURN - apart), apart)
-        if not (apart.max(axis=1, initial=0.0) < DISTINCT).any():
+        if not (apart.max(axis=1, initial=0.0) < least).any():
             kept.append(index)
     return kept
 

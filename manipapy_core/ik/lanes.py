@@ -49,26 +49,26 @@ call_iteration: Any = intrinsic(_call_by_address)
 @njit(cache=True, nogil=True)
 def run_lanes(address, work, numbers, settings, n):  # type: ignore[no-untyped-def]
     """Runs all lanes until one ends: bits of the lanes that are solved, and of those that gave up."""
-    row = work.strides[0]
-    start = work.ctypes.data
+    row, start = work.strides[0], work.ctypes.data
+    number_row, number = numbers.strides[0], numbers.ctypes.data
     mask = call_iteration(
         address,
         start,
         start + n * row,
         start + (n + TARGET) * row,
-        numbers[LOWER].ctypes.data,
-        numbers[UPPER].ctypes.data,
-        numbers[settings].ctypes.data,
-        numbers[EMPHASIS].ctypes.data,
+        number + LOWER * number_row,
+        number + UPPER * number_row,
+        number + settings * number_row,
+        number + EMPHASIS * number_row,
     )
     return mask & 0xFFFFFFFF, mask >> 32
 
 
 @njit(cache=True, nogil=True)
-def set_target(work, n, lane, T):  # type: ignore[no-untyped-def]
+def set_target(work, n, lane, T, i):  # type: ignore[no-untyped-def]
     for r in range(3):
         for c in range(4):
-            work[n + 4 * r + c, lane] = T[r, c]
+            work[n + 4 * r + c, lane] = T[i, r, c]
 
 
 @njit(cache=True, nogil=True)
@@ -81,31 +81,35 @@ def put_to_sleep(work, n, lane):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def begin(work, numbers, n, lane, start, own_seed, table, place):  # type: ignore[no-untyped-def]
-    """Puts start number `start`, or the next one that fits the limits, into a lane; returns the number after it."""
-    lower, upper = numbers[LOWER], numbers[UPPER]
+def begin(work, numbers, n, lane, start, seeds, table, places, i):  # type: ignore[no-untyped-def]
+    """Puts start number `start` of pose i, or the next that fits the limits, into a lane; returns the number after it.
+
+    Whole arrays and an index are passed, here and elsewhere: a view of a row costs as much as using it.
+    """
     books = n + TARGET
     work[books + ITERATIONS, lane] = 0.0
     work[books + ERROR, lane] = 1e30
     work[books + STALLS, lane] = 0.0
     if start < 0:
         for j in range(n):
-            work[j, lane] = min(max(own_seed[j], lower[j]), upper[j])
+            work[j, lane] = min(max(seeds[i, j], numbers[LOWER, j]), numbers[UPPER, j])
         return 0
-    candidates, last, cell = table.shape[1], n - 1, np.int64(place[0])
+    candidates, last, cell = table.shape[1], n - 1, np.int64(places[i, 0])
+    low_first, high_first = numbers[LOWER, 0], numbers[UPPER, 0]
+    low_last, high_last = numbers[LOWER, last], numbers[UPPER, last]
     while start < candidates:
-        first_angle = into_range(table[cell, start, 0] + place[1], lower[0], upper[0])
-        last_angle = into_range(table[cell, start, last] + place[2], lower[last], upper[last])
-        if lower[0] <= first_angle <= upper[0] and lower[last] <= last_angle <= upper[last]:
-            for j in range(1, last):
-                work[j, lane] = min(max(table[cell, start, j], lower[j]), upper[j])  # it was rounded to float32
+        first_angle = into_range(table[cell, start, 0] + places[i, 1], low_first, high_first)
+        last_angle = into_range(table[cell, start, last] + places[i, 2], low_last, high_last)
+        if low_first <= first_angle <= high_first and low_last <= last_angle <= high_last:
+            for j in range(1, last):  # rounded to float32, it may be a little outside
+                work[j, lane] = min(max(table[cell, start, j], numbers[LOWER, j]), numbers[UPPER, j])
             work[0, lane] = first_angle
             work[last, lane] = last_angle
             return start + 1
         start += 1
     for j in range(n):
         share = 0.5 + (start - candidates) * numbers[STRIDE, j]
-        work[j, lane] = lower[j] + (share - math.floor(share)) * (upper[j] - lower[j])
+        work[j, lane] = numbers[LOWER, j] + (share - math.floor(share)) * (numbers[UPPER, j] - numbers[LOWER, j])
     return start + 1
 
 
@@ -118,58 +122,61 @@ def into_range(angle, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def defect_of(T):  # type: ignore[no-untyped-def]
+def defect_of(T, i):  # type: ignore[no-untyped-def]
     """How far a matrix is from SE(3): largest element of |R R^T − 1| and of the last row's error; inf if not finite."""
     worst = 0.0
     for a in range(3):
         for b in range(a + 1):
-            product = T[a, 0] * T[b, 0] + T[a, 1] * T[b, 1] + T[a, 2] * T[b, 2]
+            product = T[i, a, 0] * T[i, b, 0] + T[i, a, 1] * T[i, b, 1] + T[i, a, 2] * T[i, b, 2]
             worst = max(worst, abs(product - (1.0 if a == b else 0.0)))
-        worst = max(worst, abs(T[3, a]))
-    worst = max(worst, abs(T[3, 3] - 1.0))
+        worst = max(worst, abs(T[i, 3, a]))
+    worst = max(worst, abs(T[i, 3, 3] - 1.0))
     determinant = (
-        T[0, 0] * (T[1, 1] * T[2, 2] - T[1, 2] * T[2, 1])
-        - T[0, 1] * (T[1, 0] * T[2, 2] - T[1, 2] * T[2, 0])
-        + T[0, 2] * (T[1, 0] * T[2, 1] - T[1, 1] * T[2, 0])
+        T[i, 0, 0] * (T[i, 1, 1] * T[i, 2, 2] - T[i, 1, 2] * T[i, 2, 1])
+        - T[i, 0, 1] * (T[i, 1, 0] * T[i, 2, 2] - T[i, 1, 2] * T[i, 2, 0])
+        + T[i, 0, 2] * (T[i, 1, 0] * T[i, 2, 1] - T[i, 1, 1] * T[i, 2, 0])
     )
     worst = max(worst, abs(determinant - 1.0))
-    far = max(abs(T[0, 3]), max(abs(T[1, 3]), abs(T[2, 3])))
+    far = max(abs(T[i, 0, 3]), max(abs(T[i, 1, 3]), abs(T[i, 2, 3])))
     # NaN may get lost in max(), but not in a sum
-    return (
-        worst if abs(determinant + T[0, 3] + T[1, 3] + T[2, 3] + T[3].sum()) < np.inf and far <= POSE_BOUND else np.inf
-    )
+    total = determinant + T[i, 0, 3] + T[i, 1, 3] + T[i, 2, 3]
+    for c in range(4):
+        total += T[i, 3, c]
+    return worst if abs(total) < np.inf and far <= POSE_BOUND else np.inf
 
 
 @njit(cache=True, nogil=True)
 def defects_of(T, defects):  # type: ignore[no-untyped-def]
     for i in range(T.shape[0]):
-        defects[i] = defect_of(T[i])
+        defects[i] = defect_of(T, i)
 
 
 @njit(cache=True, nogil=True)
-def search_one(address, work, numbers, table, frame, own_seed, T, settings, start, stop, n, out):  # type: ignore[no-untyped-def]
+def search_one(address, work, numbers, table, frame, seeds, T, settings, start, stop, n, out):  # type: ignore[no-untyped-def]
     """Starts `start` … `stop` − 1 of one pose, as many at a time as there are lanes, until one is solved.
 
     Args:
+        seeds: The caller's own, shape (1, n).
+        T: The pose, shape (1, 4, 4).
         out: Written: q, the squared errors of position and rotation, iterations of that start, starts begun, the
             number of the next start. The best start's if none is solved.
 
     Returns:
         1 if one is solved, 0 if not, −1 if T is too far from SE(3) to be tried.
     """
-    if not defect_of(T) <= POSE_DEFECT:
+    if not defect_of(T, 0) <= POSE_DEFECT:
         return -1
     lanes = work.shape[1]
     books = n + TARGET
-    place = np.zeros(4)
+    places = np.zeros((1, 4))
     if start < table.shape[1]:
-        locate(T, frame, place)
+        locate(T, 0, frame, places)
     best, begun, running = np.inf, 0, 0
     alone = start < 0  # nobody may overtake the caller's own seed
     for lane in range(lanes):
         if start < stop and (lane == 0 or not alone):
-            set_target(work, n, lane, T)
-            start = begin(work, numbers, n, lane, start, own_seed, table, place)
+            set_target(work, n, lane, T, 0)
+            start = begin(work, numbers, n, lane, start, seeds, table, places, 0)
             begun += 1
             running += 1
         else:
@@ -197,9 +204,9 @@ def search_one(address, work, numbers, table, frame, own_seed, T, settings, star
             if given_up & (1 << lane) or (idle and start < stop):
                 if start < stop:
                     if idle:
-                        set_target(work, n, lane, T)
+                        set_target(work, n, lane, T, 0)
                         running += 1
-                    start = begin(work, numbers, n, lane, start, own_seed, table, place)
+                    start = begin(work, numbers, n, lane, start, seeds, table, places, 0)
                     begun += 1
                 else:
                     put_to_sleep(work, n, lane)

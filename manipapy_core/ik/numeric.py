@@ -59,7 +59,7 @@ class Work(threading.local):
         offset = -memory.ctypes.data % align
         self.lanes = memory[offset : offset + size].view(np.float64).reshape(rows, lanes)
         self.out = np.zeros(n + 5)
-        self.target = np.zeros((4, 4))
+        self.target = np.zeros((1, 4, 4))
 
 
 class NumericSolver:
@@ -82,7 +82,7 @@ class NumericSolver:
         self._numbers = np.zeros((lanes.NUMBERS, max(chain.n, len(SETTINGS))))
         self._set_numbers(emphasis, tolerances)
         self.work = Work(chain.n, self.iteration.lanes)
-        self._no_seed = np.zeros(0)
+        self._no_seed = np.zeros((1, chain.n))
 
     def _set_numbers(self, emphasis: Emphasis, tolerances: Tolerances) -> None:
         rows, n = self._numbers, self.n
@@ -103,7 +103,7 @@ class NumericSolver:
         """
         if q_seed is None:
             return self._one(T, self._no_seed, self._quick, 0, QUICK_STARTS)
-        return self._one(T, q_seed, self._quick, -1, QUICK_STARTS)
+        return self._one(T, q_seed[None], self._quick, -1, QUICK_STARTS)
 
     def one_patiently(self, T: Array, first: int, starts: int) -> IKResult:
         """Patient starts for one pose, from number `first` on."""
@@ -112,14 +112,14 @@ class NumericSolver:
     def _one(self, T: Array, own: Array, settings: int, begin: int, end: int) -> IKResult:
         work, table, n = self.work, self.table, self.n
         out = work.out
-        work.target[:] = T
+        work.target[0] = T
         verdict = self._search_one(
             self.iteration.address, work.lanes, self._numbers, table.candidates, table.frame, own, work.target,
             settings, begin, end, n, out,
         )  # fmt: skip
         if verdict < 0:
-            checked_poses(work.target, "T", batch=False)  # says what is wrong, finite numbers first
-            raise NotAPose("T", float(pose_defects(work.target)))
+            checked_poses(work.target[0], "T", batch=False)  # says what is wrong, finite numbers first
+            raise NotAPose("T", float(pose_defects(work.target[0])))
         q, (position, rotation, iterations, starts, _) = out[:n].copy(), out[n:].tolist()
         status = _SOLVED if verdict > 0 else _LEAST_SQUARES
         angle = 4.0 * math.atan(0.25 * math.sqrt(rotation))

@@ -37,9 +37,8 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
     places = np.zeros((count, 4))
     if table.shape[1] > 0:
         for i in range(count):
-            locate(T[i], frame, places[i])
+            locate(T, i, frame, places)
     last_start = next_start + budget
-    none = np.zeros(n)
     pose = np.full(lanes, -1)
     ended = np.ones(lanes, np.bool_)
     upcoming, helping, running = 0, 0, 0
@@ -71,9 +70,8 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
                 put_to_sleep(work, n, lane)
                 continue
             if chosen != old:
-                set_target(work, n, lane, T[chosen])
-            own_seed = seeds[chosen] if seeds.shape[0] > 0 else none
-            next_start[chosen] = begin(work, numbers, n, lane, next_start[chosen], own_seed, table, places[chosen])
+                set_target(work, n, lane, T, chosen)
+            next_start[chosen] = begin(work, numbers, n, lane, next_start[chosen], seeds, table, places, chosen)
             out[chosen, n + 3] += 1.0
         if running == 0:
             return

@@ -4,7 +4,7 @@ PyBullet is loaded when the first world opens; it comes with `pip install 'manip
 """
 
 from .camera import Pinhole, StereoCamera, StereoFrame, look_at
-from .drive import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
+from .drive_modes import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
 from .errors import (
     CommandRefused,
     NameTaken,

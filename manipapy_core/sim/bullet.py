@@ -85,4 +85,7 @@ def to_position_quaternion(T: Array) -> tuple[list[float], list[float]]:
 
 def from_position_quaternion(position: Sequence[float], quaternion: Sequence[float]) -> Array:
     """A pose as PyBullet gives it, as a homogeneous matrix, shape (4, 4)."""
-    return lie.pose(lie.rotation_from_quaternion(np.asarray(quaternion)), np.asarray(position))
+    T = np.eye(4)
+    T[:3, :3] = np.reshape(pybullet().getMatrixFromQuaternion(quaternion), (3, 3))
+    T[:3, 3] = position
+    return T

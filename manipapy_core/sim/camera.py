@@ -93,7 +93,8 @@ class Pinhole:
         n, f = self.near, self.far
         # In double precision: the buffer crowds most of the depth into its last bits below 1.
         depth = f * n / (f - (f - n) * buffer.astype(np.float64))
-        return np.where(buffer < 1.0, depth, np.inf).astype(np.float32)
+        # Where nothing is drawn the buffer is 1, or a rounding error below.
+        return np.where(buffer < 1.0 - 2.0**-22, depth, np.inf).astype(np.float32)
 
 
 def look_at(eye: ArrayLike, target: ArrayLike, *, up: ArrayLike = UP) -> Array:

@@ -8,7 +8,6 @@ controller that dies does not leave its last torque acting.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,75 +17,15 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, UnknownJoint
 from ..model.chain import Chain
 from ..model.elements import Array
+from .drive_modes import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
 from .errors import CommandRefused
 from .reference import Reference
 from .servo import Servo
 
+SELECTIONS = 64
+"""So many lists of joint names are remembered."""
+
 Measure = Callable[[], tuple[Array, Array]]
-
-
-class DriveMode(enum.IntEnum):
-    """How one joint is driven."""
-
-    HOLD = 0
-    EFFORT = 1
-    VELOCITY = 2
-    POSITION = 3
-
-
-class HoldReason(enum.IntEnum):
-    """Why a joint is in HOLD."""
-
-    NONE = 0
-    """It is not."""
-    START = 1
-    """No command has come yet, or the drive was enabled and waits for one."""
-    TIMEOUT = 2
-    """Commands stopped coming."""
-    REQUESTED = 3
-    """A hold was asked for."""
-
-
-class ResumePolicy(enum.Enum):
-    """What ends a hold by TIMEOUT or REQUESTED. A hold by START ends with the first command under both."""
-
-    ENABLE = "enable() first, then a command"
-    COMMAND = "the next command"
-
-
-@dataclass(frozen=True)
-class DriveSettings:
-    """How patient the drive is."""
-
-    command_timeout: float = 0.020
-    """An effort command older than this [s of simulated time] is replaced by HOLD."""
-    velocity_timeout: float = 0.100
-    """The same for a velocity command [s]. Positions do not grow old."""
-    resume: ResumePolicy = ResumePolicy.ENABLE
-
-    def __post_init__(self) -> None:
-        for name in ("command_timeout", "velocity_timeout"):
-            value = getattr(self, name)
-            if not value > 0.0:
-                raise InputError(f"{name} is {value!r}; give a positive number of seconds (inf switches it off)")
-
-
-@dataclass(frozen=True)
-class DriveStatus:
-    """How the drive of a robot is doing."""
-
-    modes: dict[str, DriveMode]
-    """By joint."""
-    held: dict[str, HoldReason]
-    """Joints in HOLD with the reason."""
-    limited: tuple[str, ...]
-    """Joints whose last command, or whose effort in the last step, was cut to a limit."""
-    timeouts: int
-    """How often commands stopped coming since the start."""
-    refusals: int
-    """How many commands were refused since the start."""
-    last_refusal: str
-    """Why, in words; empty if never."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,24 +51,34 @@ class Drive:
     """Modes, commands and watchdog of all joints of one robot. Knows nothing of PyBullet."""
 
     def __init__(self, chain: Chain, gravity_base: Array, time_step: float, settings: DriveSettings):
-        self._chain, self.settings = chain, settings
+        self._chain, self._time_step = chain, time_step
         self._servo = Servo(chain, gravity_base, time_step)
-        self._time_step = time_step
-        # How old a command may grow, by mode. Half a step of tolerance: times are sums of steps.
         self._patience = np.full(len(DriveMode), np.inf)
-        self._patience[DriveMode.EFFORT] = settings.command_timeout - 0.5 * time_step
-        self._patience[DriveMode.VELOCITY] = settings.velocity_timeout - 0.5 * time_step
+        """How old a command may grow [s], by mode."""
         limits = chain.limits
         self._bounds = {
             DriveMode.EFFORT: (-limits.effort, limits.effort),
             DriveMode.VELOCITY: (-limits.velocity, limits.velocity),
             DriveMode.POSITION: (limits.lower, limits.upper),
         }
-        self._zeros = np.zeros(chain.n)
         self._selections: dict[tuple[str, ...], np.ndarray] = {}
         self._timeouts = self._refusals = 0
         self._last_refusal = ""
         self.reset(np.zeros(chain.n))
+        self.settings = settings
+
+    @property
+    def settings(self) -> DriveSettings:
+        """Timeouts and what ends a hold."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: DriveSettings) -> None:
+        self._settings = settings
+        # Half a step of tolerance: times are sums of steps.
+        self._patience[DriveMode.EFFORT] = settings.command_timeout - 0.5 * self._time_step
+        self._patience[DriveMode.VELOCITY] = settings.velocity_timeout - 0.5 * self._time_step
+        self._mode_changed()
 
     @property
     def state(self) -> DriveState:
@@ -187,9 +136,10 @@ class Drive:
             state.mode[entering] = mode
             state.reason[entering] = HoldReason.NONE
             state.reference.start(entering, *measure())
-            self._mode_changed()
         state.command[which] = given
         state.stamp[which] = time
+        if entering.size:
+            self._mode_changed()
         cut = given != wanted
         state.limited[which] = cut
         return tuple(self._chain.joint_names[index] for index in which[cut]) if cut.any() else ()
@@ -220,8 +170,8 @@ class Drive:
             return state.effort
         servo = state.mode != DriveMode.EFFORT
         to_position, at_velocity = state.mode == DriveMode.POSITION, state.mode == DriveMode.VELOCITY
-        r, rd = state.reference.advance(q, qd, state.command, to_position, at_velocity, self._time_step)
-        wanted = self._servo.efforts(q, qd, r, rd, servo, state.reference.braking, state.command)
+        r, rd, rdd = state.reference.advance(q, qd, state.command, to_position, at_velocity, self._time_step)
+        wanted = self._servo.efforts(q, qd, r, rd, rdd, servo, state.reference.braking, state.command)
         limit = self._chain.limits.effort
         state.effort[:] = np.minimum(np.maximum(wanted, -limit), limit)
         state.limited[servo] = (state.effort != wanted)[servo]
@@ -270,6 +220,8 @@ class Drive:
                 if key.count(name) > 1:
                     raise InputError(f"joint {name!r} is named twice; name each joint once")
             which = np.array([self._chain.joint_names.index(name) for name in key], dtype=int)
+            if len(self._selections) >= SELECTIONS:
+                self._selections.clear()
             self._selections[key] = which
         return which
 
@@ -283,9 +235,9 @@ class Drive:
             raise CommandRefused(f"the values are not a list of numbers ({error})") from None
         if wanted.shape != which.shape:
             raise CommandRefused(f"{wanted.size} values (shape {wanted.shape}) for {which.size} joints; give one each")
-        # NaN and infinity times zero are NaN: quicker than asking every number.
-        if wanted @ self._zeros[: which.size] != 0.0:
-            index = int(np.argmin(np.isfinite(wanted)))
+        finite = np.isfinite(wanted)
+        if not finite.all():
+            index = int(np.argmin(finite))
             name = self._chain.joint_names[which[index]]
             raise CommandRefused(f"{mode.name.lower()} of joint {name!r} is {wanted[index]}; give finite numbers", name)
         if self.settings.resume is ResumePolicy.ENABLE:

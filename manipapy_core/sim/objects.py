@@ -10,6 +10,7 @@ import numpy as np
 from ..model.elements import Array, Box, Cylinder, Geometry, Mesh, Sphere
 from .bullet import Client, from_position_quaternion, to_position_quaternion
 from .errors import NameTaken, SceneError, UnknownObject
+from .mesh_files import readable_mesh
 from .png import texture_image, write_png
 from .scene import Plane, SceneObject, Texture, solid_parts
 from .tessellate import RoundMeshes
@@ -28,6 +29,7 @@ class Objects:
         self._round_meshes = round_meshes
         self._bodies: dict[str, int] = {}
         self._textures: dict[Texture, int] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="manipapy-objects-")
         self.described: dict[str, SceneObject] = {}
         """By name, in the order of their coming."""
 
@@ -58,8 +60,12 @@ class Objects:
     def _make(self, item: SceneObject) -> None:
         position, quaternion = to_position_quaternion(item.T_world_object)
         client = self._client
-        collision = self._collision_shape(item) if self._collisions else -1
-        visual = self._visual_shape(item) if self._visuals else -1
+        try:
+            collision = self._collision_shape(item) if self._collisions else -1
+            visual = self._visual_shape(item) if self._visuals else -1
+        except client.bullet.error as error:
+            problem = f"PyBullet cannot make its shape ({error}); if it is a mesh, save it as OBJ or STL"
+            raise SceneError(f"object {item.name!r}", [problem]) from error
         body = client.createMultiBody(item.mass if self._collisions else 0.0, collision, visual, position, quaternion)
         client.changeDynamics(body, -1, linearDamping=0.0, angularDamping=0.0, lateralFriction=item.friction)
         if self._visuals and item.texture is not Texture.PLAIN:
@@ -164,15 +170,14 @@ class Objects:
         if isinstance(geometry, Sphere):
             return {"shapeType": client.GEOM_SPHERE, "radius": geometry.radius}
         assert isinstance(geometry, Mesh)
-        scale = geometry.scale.tolist()
-        return {"shapeType": client.GEOM_MESH, "fileName": geometry.filename, "meshScale": scale}
+        path = readable_mesh(geometry.filename, self._folder.name)
+        return {"shapeType": client.GEOM_MESH, "fileName": path, "meshScale": geometry.scale.tolist()}
 
     def _texture(self, texture: Texture) -> int:
         if texture not in self._textures:
-            with tempfile.TemporaryDirectory(prefix="manipapy-texture-") as folder:
-                path = os.path.join(folder, "texture.png")
-                write_png(path, texture_image(texture))
-                self._textures[texture] = self._client.loadTexture(path)
+            path = os.path.join(self._folder.name, f"{texture.value}.png")
+            write_png(path, texture_image(texture))
+            self._textures[texture] = self._client.loadTexture(path)
         return self._textures[texture]
 
 

@@ -52,7 +52,7 @@ class Reference:
 
     def advance(
         self, q: Array, qd: Array, command: Array, to_position: np.ndarray, at_velocity: np.ndarray, h: float
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """Move on by one step.
 
         Args:
@@ -64,15 +64,16 @@ class Reference:
             h: Length of the step [s].
 
         Returns:
-            Positions and velocities at the end of the step, each of shape (n,).
+            Positions and velocities at the end of the step, and the acceleration on the way, each of shape (n,).
         """
         if self.braking.any():
             self.r[self.braking] = q[self.braking]
             self.braking &= np.abs(qd) > STILL
         moving = to_position | at_velocity
+        before = self.rd.copy()
         if moving.any():
             self._move(q, command, to_position, moving, h)
-        return self.r, self.rd
+        return self.r, self.rd, (self.rd - before) / h
 
     def _move(self, q: Array, command: Array, to_position: np.ndarray, moving: np.ndarray, h: float) -> None:
         limits = self.limits

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, NotFiniteError, ShapeError, UnknownJoint, UnknownLink
+from ..errors import InputError, MeshNotFound, NotFiniteError, ShapeError, UnknownJoint, UnknownLink
 from ..model.chain import Chain
-from ..model.elements import Array, Joint
+from ..model.elements import Array, Joint, Mesh
 from ..model.robot import Robot
 from .bullet import Client, from_position_quaternion, to_position_quaternion
-from .robot_file import DrawAs, bullet_urdf, load_robot_file
+from .robot_file import DrawAs, load_robot
 
 GEAR_FORCE = 1e5
 """Most that couples a mimic joint to its driver [N m or N]: far beyond any gripper."""
@@ -43,9 +43,10 @@ class RobotBody:
         """
         self._client, self.robot, self.chain = client, robot, chain
         self.T_world_base = np.array(T_world_base, dtype=np.float64)
-        text = bullet_urdf(robot, visuals=visuals, collisions=collisions, draw_as=draw_as)
-        self.id = load_robot_file(self._load, text)
+        self.id = load_robot(self._load, robot, visuals=visuals, collisions=collisions, draw_as=draw_as)
         self._joint_index, self._link_index = self._find_indices()
+        if collisions:
+            self._require_collision_shapes()
         moving = [joint for joint in robot.joints.values() if joint.type.moves]
         drivers = [joint.mimic.joint if joint.mimic else joint.name for joint in moving]
         self.moving_names = tuple(joint.name for joint in moving)
@@ -73,6 +74,16 @@ class RobotBody:
             links[info[12].decode()] = index
         assert joints.keys() == self.robot.joints.keys() and links.keys() == self.robot.links.keys()
         return joints, links
+
+    def _require_collision_shapes(self) -> None:
+        """PyBullet leaves out a mesh that it cannot read, with a warning only: here it is an error."""
+        for name, link in self.robot.links.items():
+            made = len(self._client.getCollisionShapeData(self.id, self._link_index[name]))
+            if made < len(link.collisions):
+                meshes = [shape.geometry.uri for shape in link.collisions if isinstance(shape.geometry, Mesh)]
+                raise MeshNotFound(
+                    ", ".join(meshes), f"PyBullet cannot read a collision mesh of link {name!r}; save it as OBJ or STL"
+                )
 
     def prepare_physics(self) -> None:
         """Make PyBullet's dynamics those of our model: no hidden damping, friction and mimic as described."""

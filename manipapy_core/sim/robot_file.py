@@ -16,67 +16,63 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import MeshNotFound
-from ..model.elements import Geometry, Inertial, Joint, Link, Mesh, Shape
+from ..model.elements import Geometry, Inertial, Link, Mesh, Shape
 from ..model.robot import Robot
 from ..model.write import urdf_text
+from .mesh_files import readable_mesh
 
 _MASSLESS = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 DrawAs = Callable[[Geometry], Geometry]
 
 
-def bullet_urdf(robot: Robot, *, visuals: bool, collisions: bool, draw_as: DrawAs = lambda shape: shape) -> str:
-    """URDF text for PyBullet.
+def load_robot(
+    load: Callable[[str], int],
+    robot: Robot,
+    *,
+    visuals: bool,
+    collisions: bool,
+    draw_as: DrawAs = lambda shape: shape,
+) -> int:
+    """Write a robot for PyBullet and have it loaded.
 
     Args:
+        load: Reads a URDF file and returns PyBullet's number of the body.
         robot: Any robot, also one that no file describes.
-        visuals: Keep what is drawn. The physics runs faster without.
-        collisions: Keep what collides.
+        visuals: With what is drawn. The physics runs faster without.
+        collisions: With what collides.
         draw_as: Turns the geometry of a visual into another one.
 
     Raises:
-        MeshNotFound: A mesh that is needed was not found when the robot was read.
+        MeshNotFound: A mesh that is needed was not found when the robot was read, or cannot be read.
     """
-
-    def visual(shape: Shape) -> Shape:
-        return _with_absolute_mesh(replace(shape, geometry=draw_as(shape.geometry)))
-
-    def link(source: Link) -> Link:
-        inertial = source.inertial
-        if inertial is None or source.name == robot.root:
-            # The root is bolted to the world. Its own mass never moves, and PyBullet reports the pose of a body's
-            # centre of mass: with none, that is the link frame.
-            inertial = _MASSLESS
-        return Link(
-            source.name,
-            inertial,
-            tuple(map(visual, source.visuals)) if visuals else (),
-            tuple(map(_with_absolute_mesh, source.collisions)) if collisions else (),
-        )
-
-    return urdf_text(
-        replace(
-            robot,
-            links={name: link(source) for name, source in robot.links.items()},
-            joints={name: _alone(joint) for name, joint in robot.joints.items()},
-        )
-    )
-
-
-def load_robot_file(load: Callable[[str], int], text: str) -> int:
-    """Hand a URDF text to a loader that wants a file; returns what the loader returns."""
     with tempfile.TemporaryDirectory(prefix="manipapy-robot-") as folder:
+
+        def readable(shape: Shape) -> Shape:
+            return _with_readable_mesh(shape, folder)
+
+        def drawn(shape: Shape) -> Shape:
+            return readable(replace(shape, geometry=draw_as(shape.geometry)))
+
+        links = {
+            name: Link(
+                name,
+                # The root is bolted to the world. Its own mass never moves, and PyBullet reports the pose of a body's
+                # centre of mass: without one, that is the link frame.
+                _MASSLESS if link.inertial is None or name == robot.root else link.inertial,
+                tuple(map(drawn, link.visuals)) if visuals else (),
+                tuple(map(readable, link.collisions)) if collisions else (),
+            )
+            for name, link in robot.links.items()
+        }
+        joints = {name: replace(joint, mimic=None) for name, joint in robot.joints.items()}
         path = os.path.join(folder, "robot.urdf")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(urdf_text(replace(robot, links=links, joints=joints)))
         return load(path)
 
 
-def _alone(joint: Joint) -> Joint:
-    return replace(joint, mimic=None)
-
-
-def _with_absolute_mesh(shape: Shape) -> Shape:
+def _with_readable_mesh(shape: Shape, folder: str) -> Shape:
     mesh = shape.geometry
     if not isinstance(mesh, Mesh):
         return shape
@@ -85,4 +81,5 @@ def _with_absolute_mesh(shape: Shape) -> Shape:
             mesh.uri,
             "was not found when the robot was read with check_meshes=False, but is needed now; pass package_paths",
         )
-    return replace(shape, geometry=Mesh(mesh.filename, mesh.filename, mesh.scale))
+    path = readable_mesh(mesh.filename, folder)
+    return replace(shape, geometry=Mesh(path, path, mesh.scale))

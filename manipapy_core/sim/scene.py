@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import lie
+from ..errors import InputError, ShapeError
 from ..model.elements import RGBA, Array, Box, Cylinder, Geometry, Mesh, Sphere, frozen_array
 
+MESH_FORMATS = (".obj", ".stl")
 TABLE_THICKNESS = 0.04
 TABLE_LEG = 0.06
 """Thickness of the top and width of the legs [m]."""
-MESH_FORMATS = (".obj", ".stl")
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,16 @@ def _shape_problems(shape: ObjectShape) -> list[str]:
         elif not os.path.isfile(shape.filename):
             found.append(f"mesh {shape.uri!r} is not there; correct the path")
     return found
+
+
+def pose_from(name: str, values: ArrayLike) -> Array:
+    """A copy of a pose that was handed in, shape (4, 4), if it is one."""
+    T = np.array(values, dtype=np.float64)
+    if T.shape != (4, 4):
+        raise ShapeError(name, "(4, 4)", T.shape)
+    if not _is_pose(T):
+        raise InputError(f"{name} is not a rotation and a finite translation; give a homogeneous matrix")
+    return T
 
 
 def _is_pose(T: Array) -> bool:

@@ -3,12 +3,12 @@
 A stiff spring and damper as plain torques would shake a light wrist at 1 kHz. Here they act on the state at the END of
 the step, which the dynamics predicts (Tan, Liu, Turk: "Stable Proportional-Derivative Controllers", 2011):
 
-    tau = Kp (r − q − h qd − h² qdd) + Kd (rd − qd − h qdd)   on joints that follow a reference
-    qdd = −qd / T                                             on joints that brake
-    tau = given                                               on joints that somebody else drives
+    tau = M rdd + c + g + Kp (r − q − h qd − h² qdd) + Kd (rd − qd − h qdd)   on joints that follow a reference
+    qdd = −qd / T                                                             on joints that brake
+    tau = given                                                               on joints that somebody else drives
     M qdd + c + g = tau
 
-One linear solve gives qdd, and with it the efforts: gravity and Coriolis forces are compensated exactly, and joints
+One linear solve gives qdd, and with it the efforts. A joint that is on its reference stays on it exactly, and joints
 that others drive are reckoned with.
 """
 
@@ -52,7 +52,15 @@ class Servo:
         self._zeros = np.zeros(chain.n)
 
     def efforts(
-        self, q: Array, qd: Array, r: Array, rd: Array, servo: np.ndarray, braking: np.ndarray, given: Array
+        self,
+        q: Array,
+        qd: Array,
+        r: Array,
+        rd: Array,
+        rdd: Array,
+        servo: np.ndarray,
+        braking: np.ndarray,
+        given: Array,
     ) -> Array:
         """Efforts for the next step.
 
@@ -60,7 +68,8 @@ class Servo:
             q: Joint positions [rad or m], shape (n,).
             qd: Joint velocities [rad/s or m/s], shape (n,).
             r: Reference positions at the end of the step, shape (n,).
-            rd: Reference velocities, shape (n,).
+            rd: Reference velocities at the end of the step, shape (n,).
+            rdd: How they change in the step [rad/s² or m/s²], shape (n,).
             servo: Which joints the servo drives, shape (n,).
             braking: Which of them are to be stopped, shape (n,).
             given: Efforts on the others [N m or N], shape (n,).
@@ -77,7 +86,7 @@ class Servo:
         pull = stiffness * (r - q - h * qd) + damping * (rd - qd)
         A = M.copy()
         A.flat[:: len(q) + 1] += servo * (h * damping + h * h * stiffness)
-        b = np.where(servo, pull, given - bias)
+        b = np.where(servo, pull + M @ rdd, given - bias)
         if not braking.any():
             wanted = M @ np.linalg.solve(A, b) + bias
             return np.where(servo, wanted, given)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ..model.elements import Array
 from ..model.robot import Robot
 from .bullet import Client
-from .drive import Drive, DriveMode, DriveSettings, DriveState, DriveStatus
+from .drive import Drive, DriveState
+from .drive_modes import DriveMode, DriveSettings, DriveStatus
 from .errors import NotSimulable
 from .robot_body import RobotBody
 
@@ -65,9 +66,11 @@ class SimRobot:
     ):
         self.name, self.robot = name, robot
         self.chain = robot.tree()
+        """The whole robot with every joint free; the order of its joints is that of all arrays here."""
+        self.T_world_base = T_world_base
+        """Where the root link stands [m], shape (4, 4)."""
         self._client, self._clock, self._lock = client, clock, lock
-        self._name_of_body = name_of_body
-        self.T_world_base, self._visuals = T_world_base, visuals
+        self._visuals, self._name_of_body = visuals, name_of_body
         self._require_mass()
         gravity_base = np.ascontiguousarray(T_world_base[:3, :3].T @ gravity_world)
         self._drive = Drive(self.chain, gravity_base, time_step, settings)
@@ -98,6 +101,16 @@ class SimRobot:
     def body_id(self) -> int:
         """PyBullet's number of this robot."""
         return self._body.id
+
+    @property
+    def settings(self) -> DriveSettings:
+        """Timeouts and what ends a hold; may be changed at any time."""
+        return self._drive.settings
+
+    @settings.setter
+    def settings(self, settings: DriveSettings) -> None:
+        with self._lock:
+            self._drive.settings = settings
 
     def command(self, mode: DriveMode, values: ArrayLike, joints: Sequence[str] | None = None) -> tuple[str, ...]:
         """Take a command; it is in force until the next one, or until it is too old (see `DriveSettings`).

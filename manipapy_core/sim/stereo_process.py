@@ -138,6 +138,7 @@ class StereoProcess:
 
     def _ended(self) -> RenderError:
         self._connection.close()
+        self._busy = False
         code = _end(self._process)
         return RenderError(f"the rendering process has ended (code {code}); what it said last is on standard error")
 

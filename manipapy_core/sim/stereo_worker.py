@@ -1,7 +1,7 @@
 """The far side of `stereo_process`: a process that mirrors a world and renders what its stereo camera sees.
 
-Normally the pictures are sent back. A program that wants to use them on the spot, such as to publish them, calls `serve`
-with a `deliver` of its own and is given as the command of `StereoProcess`:
+Normally the pictures are sent back. A program that wants to use them on the spot, such as to publish them, calls
+`serve` with a `deliver` of its own and is given as the command of `StereoProcess`:
 
     serve(connection_from_arguments(), publish)
 """

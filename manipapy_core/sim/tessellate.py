@@ -15,10 +15,10 @@ import numpy as np
 
 from ..model.elements import Array, Cylinder, Geometry, Mesh, Sphere
 
-SEGMENTS = 48
+SEGMENTS = 64
 """Edges around a circle."""
 ROUNDNESS = 1.0 - math.cos(math.pi / SEGMENTS)
-"""How far the middle of an edge lies inside the circle, per radius: 2e-3."""
+"""How far the middle of an edge lies inside the circle, per radius: 1.2e-3."""
 
 
 class RoundMeshes:

@@ -14,14 +14,15 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, ShapeError
+from ..errors import InputError
 from ..model.elements import Array
 from ..model.robot import Robot
 from .bullet import Client
-from .drive import DriveSettings, DriveState
+from .drive import DriveState
+from .drive_modes import DriveSettings
 from .errors import NameTaken, SnapshotError
 from .objects import Objects
-from .scene import Scene, SceneObject
+from .scene import Scene, SceneObject, pose_from
 from .sim_robot import SimRobot
 from .view import WorldContent, WorldView
 
@@ -154,9 +155,7 @@ class World:
             q: Joint positions to start from (see `SimRobot.reset`).
             settings: Timeouts and what ends a hold.
         """
-        T = np.eye(4) if T_world_base is None else np.array(T_world_base, dtype=np.float64)
-        if T.shape != (4, 4):
-            raise ShapeError("T_world_base", "(4, 4)", T.shape)
+        T = pose_from("T_world_base", np.eye(4) if T_world_base is None else T_world_base)
         with self._lock:
             name = robot.name if name is None else name
             if name in self._robots:
@@ -222,8 +221,9 @@ class World:
 
     def place(self, name: str, T_world_object: ArrayLike) -> None:
         """Put an object somewhere else, at rest."""
+        T = pose_from("T_world_object", T_world_object)
         with self._lock:
-            self._objects.place(name, np.array(T_world_object, dtype=np.float64))
+            self._objects.place(name, T)
 
     def reset(self, *, time: bool = False) -> None:
         """Objects and robots back to where they started; what was spawned stays, what was removed stays away.
@@ -254,6 +254,12 @@ class World:
         with self._lock:
             drives = {name: robot._save() for name, robot in self._robots.items()}
             return Snapshot(self._steps, self._client.saveState(), drives, id(self), self._epoch)
+
+    def discard(self, snapshot: Snapshot) -> None:
+        """Free the memory of a saved state that is not needed any more."""
+        with self._lock:
+            if snapshot.world == id(self) and snapshot.epoch == self._epoch:
+                self._client.removeState(snapshot.bullet_state)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back to a saved state, time included.

@@ -156,3 +156,14 @@ def test_inverse_kinematics_says_when_it_fails():
     far[:3, 3] = 5.0
     theta, success, iterations = arm.iterative_inverse_kinematics(far, np.zeros(6), max_iterations=40)
     assert not success and iterations == 40 and np.all(np.isfinite(theta))
+
+
+def test_smart_and_robust_inverse_kinematics_need_no_start():
+    arm = URDFToSerialManipulator(str(bundled("ur5")), use_pybullet_limits=False).serial_manipulator
+    T = arm.forward_kinematics([0.4, -1.0, 1.2, -0.5, 0.7, 0.1])
+    for theta, success, _ in (arm.smart_inverse_kinematics(T), arm.robust_inverse_kinematics(T)):
+        assert success
+        np.testing.assert_allclose(arm.forward_kinematics(theta), T, atol=1e-5)
+    far = T.copy()
+    far[:3, 3] *= 10.0
+    assert not arm.smart_inverse_kinematics(far)[1]

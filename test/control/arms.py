@@ -8,16 +8,25 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from manipapy_core.control import ArmController, ControllerSettings, JointTrajectory, Law, Reference, SimulatedArm, State
+from manipapy_core import Robot
+from manipapy_core.control import (
+    ArmController,
+    ControllerSettings,
+    JointTrajectory,
+    Law,
+    Reference,
+    SimulatedArm,
+    State,
+)
 from manipapy_core.model.chain import Chain
-from reference.cases import BUNDLED, chain_of
 
 Array = NDArray[np.float64]
 DT = 1e-3
 """[s]"""
 
-UR5 = chain_of(BUNDLED["ur5"])
-PANDA = chain_of(BUNDLED["panda"])
+# With the acceleration limits that come with the robots.
+UR5 = Robot.from_urdf("ur5").chain("base_link", "tool0")
+PANDA = Robot.from_urdf("panda").chain("panda_link0", "panda_hand")
 ARMS = {"ur5": UR5, "panda": PANDA}
 
 HOME = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from control.arms import ARMS, DT, HOME, UR5
 
+from control.arms import ARMS, DT, HOME, UR5
 from manipapy_core import InputError, dynamics
 from manipapy_core.control import LAWS, GainError, Reference, SimulatedArm, State, UnknownLaw, law_class, make_law
 from reference.cases import BUNDLED, RPRPRR, case_name, chain_of

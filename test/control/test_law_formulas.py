@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from control.arms import ARMS, DT, HOME, PANDA, UR5, random_motion
 
+from control.arms import ARMS, DT, HOME, PANDA, UR5, random_motion
 from manipapy_core import Payload, dynamics, kinematics, lie
 from manipapy_core.control import LAWS, Reference, State, make_law
 

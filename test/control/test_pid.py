@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from control.arms import DT, UR5, random_motion
 
+from control.arms import DT, UR5, random_motion
 from manipapy_core import dynamics
 from manipapy_core.control import Reference, SimulatedArm, State, make_law
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from control.arms import ARMS, AWAY, DT, HOME, PANDA, UR5, follow, heavier, quintic, rms
 
+from control.arms import ARMS, AWAY, DT, HOME, PANDA, UR5, follow, heavier, quintic, rms
 from manipapy_core import Payload, dynamics
 from manipapy_core.control import Reference, SimulatedArm, make_law
 

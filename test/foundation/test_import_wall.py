@@ -44,7 +44,7 @@ LATE_DOORS = {
 
 ROS_PACKAGES = {"rclpy", "manipapy_ros", "manipapy_msgs", "launch", "launch_ros", "ament_index_python"}
 
-HEAVY = ["rclpy", "pybullet", "cv2", "sklearn", "matplotlib", "cupy", "coal", "llvmlite", "yaml", "scipy", "typer"]
+HEAVY = "rclpy pybullet cv2 sklearn matplotlib cupy coal llvmlite numba yaml scipy typer".split()
 
 
 def rooms_below(room: str) -> set[str]:

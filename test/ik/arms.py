@@ -33,12 +33,15 @@ def arm(name: str) -> Chain:
     return Robot.from_urdf(name).chain(*BUNDLED[name])
 
 
+def judge_text(name: str) -> str:
+    """The description as URDF text."""
+    return random_chain(*RANDOM[name]).text if name in RANDOM else Robot.from_urdf(name).urdf
+
+
 @functools.cache
 def judge(name: str) -> PinocchioRoute:
-    if name in RANDOM:
-        case = random_chain(*RANDOM[name])
-        return PinocchioRoute(case.text, case.base, case.tip)
-    return PinocchioRoute(Robot.from_urdf(name).urdf, *BUNDLED[name])
+    chain = arm(name)
+    return PinocchioRoute(judge_text(name), chain.base, chain.tip)
 
 
 def configurations(chain: Chain, count: int, seed: int) -> Array:

@@ -28,6 +28,15 @@ def test_the_generating_configuration_is_among_them(name):
 
 
 @needs_eaik
+def test_two_solutions_that_nearly_meet_are_both_there():
+    chain = arm("ur5")
+    q = np.array([0.3, -1.2, 1e-4, -0.7, 0.9, 0.4])  # the elbow is almost straight
+    found = ik.solve(chain, kinematics.forward(chain, q), all_solutions=True, limits=False)
+    assert smallest_distance(found.q, q) < 1e-6
+    assert np.sort(np.abs(found.q - q).max(axis=1))[1] < 1e-3
+
+
+@needs_eaik
 @pytest.mark.parametrize("name", ["panda", "iiwa14"])
 def test_seven_joints_by_the_held_joint(name):
     chain = arm(name)

@@ -70,14 +70,14 @@ def test_textbook_methods_converge_from_nearby(method):
     chain = arm("ur5")
     tolerances = ik.Tolerances(1e-4, 1e-4) if method is ik.jacobian_transpose else ik.Tolerances()
     solved = 0
-    for q in configurations(chain, 20, seed=1):
+    for q in configurations(chain, 8, seed=1):
         T = kinematics.forward(chain, q)
         result = method(chain, T, q + 0.05, tolerances=tolerances)
         solved += result.solved
         off = lie.log_se3(lie.inverse(kinematics.forward(chain, result.q)) @ T)
         assert result.orientation_error == pytest.approx(np.linalg.norm(off[:3]), abs=1e-9)
         assert result.solved == (result.iterations < 2000 and np.abs(off).max() < 1e-3 and result.solved)
-    assert solved >= 12
+    assert solved >= 5
 
 
 def test_an_unreachable_pose_ends_in_least_squares():

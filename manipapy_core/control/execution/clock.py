@@ -8,6 +8,13 @@ from ..state import Array
 
 SLOWEST_CHANGE, FASTEST_CHANGE = 0.5, 50.0
 """Bounds on how fast the rate of time may change [1/s]."""
+EAGERNESS, RAMP = 12.0, 0.02
+"""The rate approaches its target with this time constant [1/s]; its change builds up over this time [s]. Their product
+of a quarter makes the approach critically damped."""
+RECOVERY = 1.0
+"""How fast the rate may rise again [1/s]: what slowed the arm down tends to come back."""
+STANDSTILL = 1e-3
+"""A rate below this, on its way to zero, is zero."""
 
 
 class PathClock:
@@ -28,10 +35,11 @@ class PathClock:
         """Trajectory seconds per second."""
         self.rate_change = 0.0
         """[1/s]"""
+        self._target = 1.0
 
     def start(self, t: float) -> None:
         """Runs at full rate from a trajectory time on."""
-        self.t, self.rate, self.rate_change = t, 1.0, 0.0
+        self.t, self.rate, self.rate_change, self._target = t, 1.0, 0.0, 1.0
 
     def advance(self, dt: float, target: float, qd: Array) -> None:
         """One tick.
@@ -42,11 +50,17 @@ class PathClock:
             qd: Velocities of the trajectory at full rate, where it is now [rad/s or m/s], shape (n,).
         """
         before = self.rate
-        if before != target:
-            most = dt * self._fastest_change(qd)
-            self.rate = min(max(target, before - most), before + most)
-        self.rate_change = (self.rate - before) / dt if dt > 0.0 else 0.0
+        self._target = target = min(target, self._target + RECOVERY * dt)
+        if before != target or self.rate_change != 0.0:
+            self._approach(dt, target, self._fastest_change(qd))
         self.t += dt * 0.5 * (before + self.rate)
+
+    def _approach(self, dt: float, target: float, most: float) -> None:
+        wanted = _within(EAGERNESS * (target - self.rate), most)
+        change = self.rate_change + _within(wanted - self.rate_change, most * dt / RAMP)
+        rate = min(max(self.rate + dt * change, 0.0), 1.0)
+        arrived = (target == 0.0 and rate < STANDSTILL) or (abs(target - rate) < 1e-6 and abs(change) < 1e-4)
+        self.rate, self.rate_change = (target, 0.0) if arrived else (rate, change)
 
     def stretch(self, block: Array) -> None:
         """From derivatives by trajectory time to derivatives by time: position, velocity, acceleration, (3, n)."""
@@ -63,3 +77,7 @@ class PathClock:
         np.divide(self._scratch, self._acceleration, self._scratch)
         longest = float(self._scratch.max())
         return min(FASTEST_CHANGE, max(SLOWEST_CHANGE, 1.0 / longest)) if longest > 0.0 else FASTEST_CHANGE
+
+
+def _within(value: float, most: float) -> float:
+    return min(max(value, -most), most)

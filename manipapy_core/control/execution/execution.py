@@ -108,9 +108,9 @@ class Execution:
         self._slow_down()
 
     def abort(self, outcome: Outcome, state: State) -> None:
-        """Ends the goal and slows down from what the arm really does."""
+        """Ends the goal and brakes from what the arm really does."""
         self._end_goal(outcome)
-        self.stop_from(state, self.bounds.acceleration)
+        self.stop_from(state, self.bounds.brake)
 
     def stop_from(self, state: State, deceleration: Array) -> None:
         """The reference becomes the measured motion and slows down to rest."""

@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 
+from ..kernels import compile_per_joint, positive_part
 from ..state import Array
 
 PEAK = 1.5
 """Largest deceleration of the profile over its mean."""
+SHORTEST = 1e-3
+"""[s]"""
+BUILD_UP = 0.04
+"""Every stop takes this long in addition [s]: efforts do not change at once."""
+
+
+def slowing(q: Any, qd: Any, duration: Any, t: Any) -> tuple[Any, Any, Any]:
+    """Position, velocity and acceleration of one joint at a time since it began to slow down.
+
+    The velocity falls as (1 − u)² (1 + 2 u), so the deceleration begins and ends at zero.
+    """
+    passed = t / duration
+    u = passed - positive_part(passed - 1.0)
+    left = 1.0 - u
+    return (
+        q + qd * duration * u * (1.0 - u * u * (1.0 - 0.5 * u)),
+        qd * left * left * (1.0 + 2.0 * u),
+        -6.0 * qd * u * left / duration,
+    )
+
+
+@functools.cache
+def _kernel(n: int) -> Any:
+    return compile_per_joint("slowing", n, ("q", "qd", "duration"), 3, slowing, scalars=("t",))
 
 
 class StopProfile:
-    """Velocities fall as (1 − u)² (1 + 2 u), all joints in the same time, so the arm stops along a straight line.
-
-    The deceleration begins and ends at zero; at its largest it is 1.5 times the mean.
-    """
+    """Every joint slows down in the time that it needs."""
 
     def __init__(self, n: int):
-        self._q, self._qd = np.zeros(n), np.zeros(n)
-        self._rest, self._scratch = np.zeros(n), np.zeros(n)
+        self._q, self._qd, self._durations = np.zeros(n), np.zeros(n), np.full(n, BUILD_UP)
+        self._t, self._kernel = np.zeros(1), _kernel(n)
         self.duration = 0.0
-        """[s]"""
+        """Until the last joint is at rest [s]."""
 
     @property
     def rest(self) -> Array:
         """Where the arm comes to rest [rad or m], shape (n,)."""
-        return self._rest
+        return self._q + 0.5 * self._qd * self._durations
 
     def begin(self, q: Array, qd: Array, deceleration: Array, lower: Array, upper: Array) -> None:
         """Starts to slow down at a state.
@@ -39,25 +64,15 @@ class StopProfile:
         """
         self._q[:], self._qd[:] = q, qd
         speed = np.abs(qd)
-        duration = PEAK * float(np.max(speed / deceleration))
+        durations = BUILD_UP + PEAK * speed / deceleration
         room = np.where(qd > 0.0, upper - q, q - lower)
-        # Joints already beyond a limit cannot be helped by a harder stop.
-        tight = (speed > 0.0) & (room > 0.0) & (0.5 * speed * duration > room)
-        if tight.any():
-            duration = float(np.min(2.0 * room[tight] / speed[tight]))
-        self.duration = duration
-        np.multiply(self._qd, 0.5 * duration, self._rest)
-        np.add(self._rest, self._q, self._rest)
+        # A joint already beyond a limit cannot be helped by a harder stop.
+        tight = (room > 0.0) & (0.5 * speed * durations > room)
+        durations[tight] = np.maximum(2.0 * room[tight] / speed[tight], SHORTEST)
+        self._durations[:] = durations
+        self.duration = float(self._durations.max())
 
     def sample(self, t: float, out: Array) -> None:
         """Position, velocity and acceleration at a time since `begin`, shape (3, n)."""
-        if t >= self.duration:
-            out[0] = self._rest
-            out[1:].fill(0.0)
-            return
-        T = self.duration
-        u = t / T
-        np.multiply(self._qd, T * (u - u**3 + 0.5 * u**4), out[0])
-        np.add(out[0], self._q, out[0])
-        np.multiply(self._qd, (1.0 - u) ** 2 * (1.0 + 2.0 * u), out[1])
-        np.multiply(self._qd, -6.0 * u * (1.0 - u) / T, out[2])
+        self._t[0] = t
+        self._kernel(self._q, self._qd, self._durations, self._t, out)

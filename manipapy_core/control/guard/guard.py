@@ -19,6 +19,7 @@ from .measures import (
     clipping_kernel,
     copying_kernel,
     joint_bounds,
+    lost_time,
     measures_kernel,
 )
 from .settings import GuardSettings
@@ -66,7 +67,7 @@ class Guard:
         self._rates, self._errors = self.settings.torque_rates(chain), self.settings.tracking_errors(chain)
         self._kernel = measures_kernel()
         self._measures = np.zeros((chain.n, 5))
-        self._tick = np.array([self.settings.reaction_time, 1.0 / period])
+        self._tick = np.array([lost_time(self.settings), 1.0 / period])
         self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
         self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
         self._measured, self._step = np.zeros((2, chain.n)), np.zeros(1)
@@ -220,7 +221,7 @@ class Guard:
             j = int(worst[RATE])
             action = Action.HOLD if self._rate_exceeded > s.torque_rate_hold_after else Action.SLOW
             found, unit = abs(tau[j] - last[j]) / dt, self._effort_units[j] + "/s"
-            rate = self._of_joint(j, action, Check.TORQUE_RATE, "torque rate", found, self._rates[j], unit, 0.5)
+            rate = self._of_joint(j, action, Check.TORQUE_RATE, "torque rate", found, self._rates[j], unit)
             slow = _worse(slow, rate)
             if action is Action.HOLD:
                 return slow
@@ -233,7 +234,7 @@ class Guard:
 
     def _stopping_point(self, state: State, j: int) -> float:
         v = float(state.qd[j])
-        return float(state.q[j]) + v * self.settings.reaction_time + v * abs(v) * float(self._bounds[j, 2])
+        return float(state.q[j]) + v * float(self._tick[0]) + v * abs(v) * float(self._bounds[j, 2])
 
     def _of_joint(
         self,
@@ -256,14 +257,14 @@ class Guard:
 
     def _singular(self, state: State) -> Verdict:
         s = self.settings
-        number, leaving = self._condition.update(state)
+        number, rising = self._condition.look(state)
         if number <= s.singular_slow:
             return PASSED
         share = (s.singular_hold - number) / (s.singular_hold - s.singular_slow)
-        action = Action.HOLD if share <= 0.0 and not leaving else Action.SLOW
+        action = Action.HOLD if share <= 0.0 and rising else Action.SLOW
         limit = s.singular_hold if action is Action.HOLD else s.singular_slow
-        what = "condition number of the tip"
-        return Verdict(action, Check.SINGULAR, what, None, number, limit, "1", 1.0 if leaving else _share(share))
+        what, speed = "condition number of the tip", _share(share) if rising else 1.0
+        return Verdict(action, Check.SINGULAR, what, None, number, limit, "1", speed)
 
     def _collision(self, state: State, reference: Reference) -> Verdict:
         assert self.collision_ahead is not None

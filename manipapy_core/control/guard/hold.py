@@ -7,19 +7,23 @@ from numpy.typing import ArrayLike
 
 from ...dynamics import GRAVITY, Payload
 from ...model.chain import Chain
-from ..arm_model import ArmModel
 from ..bounds import MotionBounds
 from ..execution.stopping import StopProfile
-from ..laws.joint import PD
+from ..laws.model_based import ComputedTorque
 from ..state import Array, Reference, State
+
+BANDWIDTH = 25.0
+"""Of the hold [rad/s]; critically damped."""
 
 
 class Hold:
-    """tau = ID(q, qd, qdd_stop) + PD: gravity plus PD at the measured position, never zeros.
+    """Gravity plus PD at the measured position, never zeros.
 
-    An arm that moves is braked from the measured motion first; qdd_stop is zero once it is at rest. While there is no
-    usable measurement, the arm is predicted by forward dynamics under the efforts that it gets: an arm that was moving
-    when its sensors fell silent is braked, not left to coast.
+    The PD is weighted by the mass matrix, so that it is calm in every configuration: tau = ID(q, qd, qdd_stop + kp e +
+    kd ė). An arm that moves is braked from the measured motion first; qdd_stop is zero once it is at rest.
+
+    While there is no usable measurement, the arm is predicted by forward dynamics under the efforts that it gets: an
+    arm that was moving when its sensors fell silent is braked, not left to coast.
 
     Args:
         chain: The arm.
@@ -37,14 +41,12 @@ class Hold:
         payload: Payload | None = None,
     ):
         self.bounds = bounds
-        self._model = ArmModel(chain, gravity=gravity, payload=payload)
-        self._springs = PD(chain)
+        self._law = ComputedTorque(chain, {"kp": BANDWIDTH**2, "kd": 2.0 * BANDWIDTH}, gravity=gravity, payload=payload)
         self._block = np.zeros((3, chain.n))
         self.reference = Reference.of_block(self._block)
         """Where the arm is held; a buffer."""
         self._profile, self._time = StopProfile(chain.n), 0.0
         self._seen, self._qdd = State(np.zeros(chain.n), np.zeros(chain.n)), np.zeros(chain.n)
-        self._tau = np.zeros(chain.n)
 
     @property
     def state(self) -> State:
@@ -63,7 +65,7 @@ class Hold:
             dt: For how long [s].
         """
         seen = self._seen
-        self._model.forward_dynamics(seen.q, seen.qd, tau, self._qdd)
+        self._law.model.forward_dynamics(seen.q, seen.qd, tau, self._qdd)
         np.multiply(self._qdd, dt, self._qdd)
         np.add(seen.qd, self._qdd, seen.qd)
         np.multiply(seen.qd, dt, self._qdd)
@@ -85,6 +87,4 @@ class Hold:
         """Efforts that brake and hold [N m or N], shape (n,): a buffer."""
         self._time += dt
         self._profile.sample(self._time, self._block)
-        self._model.inverse_dynamics(self._seen.q, self._seen.qd, self.reference.qdd, self._tau)
-        np.add(self._tau, self._springs.step(self._seen, self.reference, dt), self._tau)
-        return self._tau
+        return self._law.step(self._seen, self.reference, dt)

@@ -10,15 +10,16 @@ import numpy as np
 
 from ...model.chain import Chain
 from ..bounds import MotionBounds
-from ..execution.stopping import PEAK
-from ..kernels import Input, absolute, clamp, compile_formula, compile_per_joint, positive_part
+from ..execution.stopping import BUILD_UP, PEAK
+from ..kernels import UNLIMITED, Input, absolute, clamp, compile_formula, compile_per_joint, positive_part
 from ..state import Array
 from .settings import GuardSettings
 
 POSITION, VELOCITY, EFFORT, RATE, TRACKING = range(5)
 """Columns of the result."""
-STILL = 1e-3
-"""Slower than this [rad/s or m/s] a joint is not on its way anywhere."""
+NOISE = 1e-7
+"""Outward speed times distance beyond the last point to brake [rad²/s or m²/s] that sensor noise of a joint at rest
+may show. A joint two milliradians beyond it is caught at 0.05 mrad/s."""
 _FAR = 1e8
 """Stands for a position limit that does not exist."""
 
@@ -37,35 +38,41 @@ def measures(
     A position counts as exceeded if the joint moves outwards and could no longer stop before the limit.
 
     Args:
-        bounds: Lower, upper, stopping distance per squared speed, and one over the limits of velocity, effort, torque
-            rate and tracking error.
-        tick: Reaction time [s] and one over the time of the tick [1/s].
+        bounds: Lower, upper, stopping distance per squared speed, one over the velocity limit, the effort limit, and
+            one over the limits of effort, torque rate and tracking error.
+        tick: Time lost before the stop takes effect [s], and one over the time of the tick [1/s].
     """
-    lower, upper, per_square, per_velocity, per_effort, per_rate, per_error = bounds
+    lower, upper, per_square, per_velocity, effort, per_effort, per_rate, per_error = bounds
     reaction, per_tick = tick
     speed = absolute(qd[0])
     way = qd[0] * reaction + qd[0] * speed * per_square
-    out_up = positive_part(qd[0] - STILL) * positive_part(q[0] + way - upper)
-    out_down = positive_part(-qd[0] - STILL) * positive_part(lower - q[0] - way)
+    out_up = positive_part(qd[0]) * positive_part(q[0] + way - upper)
+    out_down = positive_part(-qd[0]) * positive_part(lower - q[0] - way)
     return [
-        1.0 + out_up + out_down,
+        1.0 + out_up + out_down - NOISE,
         speed * per_velocity,
         absolute(tau[0]) * per_effort,
-        absolute(tau[0] - last[0]) * per_tick * per_rate,
+        absolute(clamp(tau[0], effort) - last[0]) * per_tick * per_rate,
         absolute(q_ref[0] - q[0]) * per_error,
     ]
 
 
+def lost_time(settings: GuardSettings) -> float:
+    """Time that an outward motion goes on at full speed, in effect, before it slows down [s]."""
+    return settings.reaction_time + 0.5 * BUILD_UP
+
+
 def joint_bounds(chain: Chain, settings: GuardSettings, bounds: MotionBounds) -> Array:
-    """The constants that `measures` needs, shape (n, 7)."""
+    """The constants that `measures` needs, shape (n, 8)."""
     margin = settings.position_margin
     with np.errstate(divide="ignore"):
         columns = [
             np.maximum(bounds.lower + margin, -_FAR),
             np.minimum(bounds.upper - margin, _FAR),
-            # The stop profile takes PEAK v / a of time and covers half of v times that.
+            # The stop profile takes BUILD_UP + PEAK v / a of time and covers half of v times that.
             0.5 * PEAK / bounds.brake,
             1.0 / chain.limits.velocity,
+            np.minimum(chain.limits.effort, UNLIMITED),
             1.0 / chain.limits.effort,
             1.0 / settings.torque_rates(chain),
             1.0 / settings.tracking_errors(chain),
@@ -77,7 +84,7 @@ def joint_bounds(chain: Chain, settings: GuardSettings, bounds: MotionBounds) ->
 def measures_kernel() -> Any:
     """Compiled `measures`, one row per joint: kernel(q, qd, tau, last, q_ref, bounds, tick, out)."""
     numbers = [Input(name, (1,)) for name in ("q", "qd", "tau", "tau_last", "q_ref")]
-    inputs = [*numbers, Input("bounds", (7,)), Input("tick", (2,), shared=True)]
+    inputs = [*numbers, Input("bounds", (8,)), Input("tick", (2,), shared=True)]
     return compile_formula("guard_measures", inputs, (5,), measures)
 
 

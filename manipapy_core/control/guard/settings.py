@@ -35,7 +35,7 @@ class GuardSettings:
     """Torque rate limit: from nothing to the effort limit takes this long [s]."""
     torque_rate: ArrayLike | None = None
     """The torque rate limit itself, where the robot's maker gives one [N m/s or N/s], shape (n,)."""
-    torque_rate_hold_after: float = 0.1
+    torque_rate_hold_after: float = 0.05
     """A law that exceeds the torque rate for so long is replaced by a hold [s]."""
     tracking_error: ArrayLike = 0.25
     """Allowed distance from the reference, for laws that are meant to be there [rad or m], shape (n,)."""
@@ -43,7 +43,7 @@ class GuardSettings:
     """Condition number from which on laws of the tip slow down: 1 is a tip that moves alike in all directions, 2 or 3
     a usual pose, 8 an elbow within 0.2 rad of straight."""
     singular_hold: float = 20.0
-    """Condition number at which such a law is replaced by a hold, unless the arm is leaving."""
+    """Condition number at which such a law is replaced by a hold if the arm moves nearer."""
     late_slow: float = 0.005
     """Time between ticks from which on trajectories slow down [s]."""
     late_hold: float = 0.05

@@ -19,6 +19,10 @@ from ..state import Array, State
 
 _RIDGE = 1e-9
 """Keeps an exactly singular tip at a large but finite number."""
+LOOK_AHEAD = 0.01
+"""[s]"""
+RISE = 1e-3
+"""A smaller relative rise within that time is noise, not an approach."""
 
 
 def condition_number(n: int, J: Sequence[Any], per_length: Sequence[Any]) -> list[Any]:
@@ -53,22 +57,25 @@ def condition_kernel(n: int) -> Any:
 
 
 class ConditionNumber:
-    """The condition number of an arm, followed over time."""
+    """The condition number of an arm, and where its motion takes it."""
 
     def __init__(self, chain: Chain):
         self._jacobian: Any = bind(chain, "body_jacobian")
         self._kernel: Any = condition_kernel(chain.n)
         self._per_length = np.array([1.0 / characteristic_length(chain)])
-        self._J, self._number = np.zeros((6, chain.n)), np.zeros(1)
-        self._last = math.inf
+        self._J, self._number, self._ahead = np.zeros((6, chain.n)), np.zeros(1), np.zeros(chain.n)
 
-    def update(self, state: State) -> tuple[float, bool]:
-        """The number now, and whether it is falling."""
-        self._jacobian(state.q, self._J)
+    def look(self, state: State) -> tuple[float, bool]:
+        """The number now, and whether the present motion makes it larger."""
+        number = self._at(state.q)
+        np.multiply(state.qd, LOOK_AHEAD, self._ahead)
+        np.add(state.q, self._ahead, self._ahead)
+        return number, self._at(self._ahead) > number * (1.0 + RISE)
+
+    def _at(self, q: Array) -> float:
+        self._jacobian(q, self._J)
         self._kernel(self._J, self._per_length, self._number)
-        number = float(self._number[0])
-        leaving, self._last = number < self._last, number
-        return number, leaving
+        return float(self._number[0])
 
 
 @functools.lru_cache(maxsize=16)

@@ -11,7 +11,7 @@ class Action(enum.IntEnum):
 
     OK = 0
     SLOW = 1
-    """The law's efforts pass, clipped; trajectories run slower."""
+    """The law's efforts pass, clipped; trajectories run at `speed`."""
     HOLD = 2
     """The goal is aborted, the arm brakes and is held; the next command releases it."""
     STOP = 3

@@ -32,6 +32,9 @@ class LoopSettings:
     """Keep the memory of the process in RAM."""
     failures_allowed: int = 100
     """Ticks in a row that may raise before the loop gives up."""
+    phase: float | None = None
+    """When ticks begin within the period, counted on the monotonic clock [s]; None: wherever the loop happens to start.
+    Loops of several processes on one machine can so take turns instead of meeting each other halfway."""
 
     def __post_init__(self) -> None:
         positive(self.period, "period", "s")
@@ -139,6 +142,8 @@ class PeriodicLoop:
         period, spin = round(self.settings.period * 1e9), round(self.settings.spin * 1e9)
         failures, housekeeping = 0, clock()
         deadline = clock() + period
+        if self.settings.phase is not None:
+            deadline += (round(self.settings.phase * 1e9) - deadline) % period
         self._window = _Window()
         while not self._stop.is_set():
             sleep.until(deadline - spin)

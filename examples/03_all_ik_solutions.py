@@ -1,0 +1,56 @@
+"""All ways to reach one pose: the eight of a UR5, drawn into one picture.
+
+Run it: python examples/03_all_ik_solutions.py [picture.png]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from manipapy_core import Robot, ik, kinematics
+from manipapy_core.plots import draw_floor, draw_frame, draw_robot, new_axes, new_figure
+
+ELBOW_UP = np.array([-1.1, -1.45, 1.75, -1.0, 1.0, 0.3])
+
+
+def main() -> None:
+    robot = Robot.from_urdf("ur5")
+    arm = robot.chain("base_link", "tool0")
+    goal = kinematics.forward(arm, ELBOW_UP)
+
+    one = ik.solve(arm, goal)
+    print(f"One solution, {one.status.value} in {one.iterations} iterations: {np.degrees(one.q).round(1)}")
+
+    branches = ik.solve(arm, goal, all_solutions=True, limits=False)
+    wound = ik.solve(arm, goal, all_solutions=True)
+    print(f"All of them by {branches.method}: {len(branches)}, and {len(wound)} with every turn that the limits allow")
+    for q in branches:
+        print("   ", np.degrees(q).round(1))
+
+    def too_low(q):
+        return (kinematics.link_poses(arm, q)[:, 2:, 2, 3] < 0.08).any(axis=1)
+
+    above_table = ik.solve(arm, goal, collision=too_low)
+    print(f"One that keeps all links above the table: {np.degrees(above_table.q).round(1)}")
+
+    columns = 4
+    rows = -(-len(branches) // columns)
+    figure = new_figure(figsize=(3.3 * columns, 3.6 * rows))
+    for index, q in enumerate(branches):
+        left, bottom = index % columns / columns, 1.0 - (index // columns + 1) / rows
+        scene = new_axes(figure, (left - 0.03, bottom - 0.05, 1.0 / columns + 0.06, 1.0 / rows + 0.06))
+        scene.set_axis_off()
+        draw_floor(scene, 0.5)
+        draw_robot(robot, q, scene)
+        draw_frame(scene, goal, 0.2)
+        scene.set_title(f"{index + 1}", y=0.88, fontsize=11)
+
+    picture = sys.argv[1] if len(sys.argv) > 1 else "all_ik_solutions.png"
+    figure.savefig(picture, dpi=110)
+    print("Picture:", picture)
+
+
+if __name__ == "__main__":
+    main()

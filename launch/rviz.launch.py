@@ -1,0 +1,30 @@
+"""Starts RViz with the layout of manipapy, beside whatever already runs.
+
+Example: `ros2 launch manipapy rviz.launch.py use_sim_time:=true namespace:=left`
+"""
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from manipapy_ros.bringup import absolute_namespace
+from manipapy_ros.launching import TRUTHS, rviz_node
+
+
+def _rviz(context: LaunchContext) -> list[Node]:
+    namespace = absolute_namespace(LaunchConfiguration("namespace").perform(context))
+    return [rviz_node(namespace, LaunchConfiguration("use_sim_time").perform(context) == "true")]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Two arguments and RViz."""
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument("namespace", default_value="", description="Namespace of the robot"),
+            DeclareLaunchArgument(
+                "use_sim_time", default_value="false", description="Take the time from /clock", choices=TRUTHS
+            ),
+            OpaqueFunction(function=_rviz),
+        ]
+    )

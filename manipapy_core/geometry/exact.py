@@ -1,0 +1,159 @@
+"""Exact distances with nearest points and normals, by the package coal where it is installed.
+
+Slower than `Checker` by a factor of hundreds, and the reference that it is tested against.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import kinematics
+from ..errors import InputError
+from .body import RobotBody, link_frames
+from .distance import Shape
+from .hulls import MissingPackage
+from .parts import Part
+from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere, pose_matrix
+from .world import Snapshot, World
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Where two solids are nearest, or overlap most."""
+
+    first: str
+    second: str
+    distance: float
+    """Negative: how far they must be moved apart [m]."""
+    point_first: Array
+    """[m], shape (3,)."""
+    point_second: Array
+    """[m], shape (3,)."""
+    normal: Array
+    """Unit vector from the first to the second, shape (3,)."""
+
+
+def exact_distance(
+    first: Shape, T_first: ArrayLike, second: Shape, T_second: ArrayLike, names: tuple[str, str] = ("first", "second")
+) -> Contact:
+    """Distance of two shapes at poses in one frame, shape (4, 4) each."""
+    coal = _coal()
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request.enable_signed_distance = True
+    placed = [
+        (_geometry(shape), coal.Transform3s(T[:3, :3], T[:3, 3]))
+        for shape, T in ((first, pose_matrix(T_first, "T_first")), (second, pose_matrix(T_second, "T_second")))
+    ]
+    distance = coal.distance(*placed[0], *placed[1], request, result)
+    return Contact(
+        *names,
+        float(distance),
+        np.array(result.getNearestPoint1()).ravel(),
+        np.array(result.getNearestPoint2()).ravel(),
+        np.array(result.normal).ravel(),
+    )
+
+
+class ExactChecker:
+    """Exact answers for one configuration at a time, for the same pairs that `Checker` looks at."""
+
+    def __init__(self, body: RobotBody, world: World | None = None):
+        _coal()
+        self.body = body
+        self.world = World() if world is None else world
+
+    def contacts(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> list[Contact]:
+        """The nearest contact of every pair of links, and of every moving link and object, nearest first.
+
+        Args:
+            q: Joint positions [rad or m], shape (n,).
+        """
+        nearest: dict[tuple[str, str], Contact] = {}
+        for names, (first, T_first), (second, T_second) in self._pairs(q, snapshot):
+            found = exact_distance(first, T_first, second, T_second, names)
+            if names not in nearest or found.distance < nearest[names].distance:
+                nearest[names] = found
+        return sorted(nearest.values(), key=lambda contact: contact.distance)
+
+    def collides(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> bool:
+        """Whether one configuration collides, shape (n,)."""
+        coal = _coal()
+        request = coal.CollisionRequest()
+        for _, *shapes in self._pairs(q, snapshot):
+            placed = [(_geometry(shape), coal.Transform3s(T[:3, :3], T[:3, 3])) for shape, T in shapes]
+            result = coal.CollisionResult()
+            if coal.collide(*placed[0], *placed[1], request, result):
+                return True
+        return False
+
+    def _pairs(
+        self, q: ArrayLike, snapshot: Snapshot | None
+    ) -> Iterator[tuple[tuple[str, str], tuple[Shape, Array], tuple[Shape, Array]]]:
+        world = self.world.snapshot() if snapshot is None else snapshot
+        groups = {group.name: group for group in self.body.groups}
+        poses = self._frame_poses(q)
+
+        def placed(part: Part, frame: int) -> tuple[Shape, Array]:
+            return part.shape, poses[frame] @ part.T_frame_shape
+
+        for pair in self.body.pairs:
+            a, b = self.body.groups[pair.first], self.body.groups[pair.second]
+            if not world.may_touch(a.name, b.name):
+                for i, j in pair.part_pairs:
+                    yield (a.name, b.name), placed(a.parts[i], a.frame), placed(b.parts[j], b.frame)
+        for group in groups.values():
+            for thing in world.objects.values():
+                if group.frame > 0 and not world.may_touch(group.name, thing.name):
+                    for part in group.parts:
+                        yield (group.name, thing.name), placed(part, group.frame), (thing.shape, thing.T_base_object)
+        if world.attached:
+            raise InputError("exact distances of attached objects are not computed; detach them, or use Checker")
+
+    def _frame_poses(self, q: ArrayLike) -> dict[int, Array]:
+        chain = self.body.chain
+        frames, links = link_frames(chain), kinematics.link_poses(chain, q)
+        poses = {0: np.eye(4)}
+        for name, T_base_link in zip(chain.link_names, links):
+            R, p = frames[name]
+            back = np.eye(4)
+            back[:3, :3], back[:3, 3] = R.T, -R.T @ p
+            poses[self.body.frame_of(name)] = T_base_link @ back
+        return poses
+
+
+@functools.lru_cache(maxsize=1024)
+def _geometry(shape: Shape) -> Any:
+    coal = _coal()
+    if isinstance(shape, Sphere):
+        return coal.Sphere(shape.radius)
+    if isinstance(shape, Capsule):
+        return coal.Capsule(shape.radius, shape.length)
+    if isinstance(shape, Cylinder):
+        return coal.Cylinder(shape.radius, shape.length)
+    if isinstance(shape, Box):
+        return coal.Box(*shape.size)
+    if isinstance(shape, Plane):
+        return coal.Halfspace(np.array(shape.normal), shape.offset)
+    if isinstance(shape, ConvexMesh):
+        vertices, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+        vertices.extend(list(np.array(shape.vertices)))
+        for triangle in shape.triangles:
+            triangles.append(coal.Triangle(*(int(corner) for corner in triangle)))
+        return coal.Convex(vertices, triangles)
+    raise InputError(f"exact distances to {type(shape).__name__} are not computed; Checker takes it")
+
+
+def _coal() -> Any:
+    try:
+        import coal
+    except ImportError:
+        raise MissingPackage("coal", "an exact distance") from None
+    return coal

@@ -1,0 +1,192 @@
+"""An arm as a program sees it over ROS: where it is, where it should go, hold, reset.
+
+Works with our own controller and with ros2_control's joint_trajectory_controller, whichever is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from action_msgs.msg import GoalStatus
+from action_msgs.srv import CancelGoal
+from builtin_interfaces.msg import Duration
+from control_msgs.action import FollowJointTrajectory
+from numpy.typing import ArrayLike, NDArray
+from rclpy.action import ActionClient
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.model import Chain
+
+from .bringup import TRAJECTORY_CONTROLLER
+from .client import PATIENCE, Client, NoAnswer, Refused
+from .conversions import positions_by_name
+
+Array = NDArray[np.float64]
+CONTROLLERS = ("controller", TRAJECTORY_CONTROLLER)
+"""Nodes that take trajectories, ours first."""
+USUAL_ACCELERATION = 2.0
+"""For joints whose description gives no limit [rad/s² or m/s²]."""
+
+
+class MotionFailed(ManipapyError):
+    """A trajectory that did not reach its goal."""
+
+    def __init__(self, code: int, reason: str):
+        super().__init__(f"the arm did not get there (code {code}): {reason or 'no reason given'}")
+        self.code, self.reason = code, reason
+
+
+class ArmClient:
+    """One arm in the namespace of a client.
+
+    Args:
+        client: Whose node is used, and who is spun while something is waited for.
+    """
+
+    def __init__(self, client: Client):
+        self.client = client
+        self.state: JointState | None = None
+        """The newest joint state; None before the first."""
+        self._actions: dict[str, ActionClient] = {}
+        client.node.create_subscription(JointState, "joint_states", self._keep, qos_profile_sensor_data)
+
+    def _keep(self, state: JointState) -> None:
+        self.state = state
+
+    def joint_state(self, seconds: float = PATIENCE) -> JointState:
+        """Where the arm is now.
+
+        Raises:
+            NoAnswer: Nobody publishes joint_states.
+        """
+        self.state = None
+        if not self.client.wait_until(lambda: self.state is not None, seconds):
+            raise NoAnswer(f"{self.client.namespace}/joint_states", seconds, exists=False)
+        assert self.state is not None
+        return self.state
+
+    def positions(self, joint_names: Sequence[str], seconds: float = PATIENCE) -> Array:
+        """Where the arm is now [rad or m], in the order of the names, shape (n,)."""
+        return positions_by_name(self.joint_state(seconds), joint_names)
+
+    def controller(self, seconds: float = PATIENCE) -> str:
+        """Name of the node that takes trajectories.
+
+        Raises:
+            NoAnswer: There is none.
+        """
+        actions = {name: self._action(name) for name in CONTROLLERS}
+
+        def present() -> list[str]:
+            return [name for name, action in actions.items() if action.server_is_ready()]
+
+        if not self.client.wait_until(lambda: bool(present()), seconds):
+            wanted = " or ".join(f"{self.client.namespace}/{name}" for name in CONTROLLERS)
+            raise NoAnswer(f"follow_joint_trajectory of {wanted}", seconds, exists=False)
+        return present()[0]
+
+    def move(
+        self,
+        trajectory: JointTrajectory,
+        *,
+        while_moving: Callable[[], bool] = lambda: True,
+        seconds: float = 10.0,
+    ) -> None:
+        """Follow a trajectory to its end.
+
+        Args:
+            while_moving: Called again and again until the arm has arrived; when it says no, the goal is cancelled.
+            seconds: How long the controller may take to answer, and how long after the planned end it may arrive.
+
+        Raises:
+            Refused: The controller does not take goals now.
+            MotionFailed: It did not get there.
+        """
+        client, name = self.client, self.controller(seconds)
+        label = f"{client.namespace}/{name}"
+        sent = self._action(name).send_goal_async(FollowJointTrajectory.Goal(trajectory=trajectory))
+        if not client.wait_until(sent.done, seconds):
+            raise NoAnswer(f"{label}/follow_joint_trajectory", seconds, exists=True)
+        handle = sent.result()
+        if not handle.accepted:
+            raise Refused(label, "the goal was rejected; the output of the controller says why")
+        ended, cancelled = handle.get_result_async(), False
+        end = trajectory.points[-1].time_from_start
+
+        def arrived() -> bool:
+            nonlocal cancelled
+            if not cancelled and not while_moving():
+                handle.cancel_goal_async()
+                cancelled = True
+            return ended.done()
+
+        if not client.wait_until(arrived, end.sec + 1e-9 * end.nanosec + seconds):
+            handle.cancel_goal_async()
+            raise NoAnswer(f"{label}/follow_joint_trajectory", seconds, exists=True)
+        result, status = ended.result().result, ended.result().status
+        if status != GoalStatus.STATUS_SUCCEEDED and not cancelled:
+            raise MotionFailed(result.error_code, result.error_string)
+
+    def hold(self, seconds: float = PATIENCE) -> str:
+        """Bring the arm to rest; what was done, in words."""
+        name = self.controller(seconds)
+        if name == TRAJECTORY_CONTROLLER:
+            # Zero id and zero time stand for all goals; a cancelled trajectory controller holds.
+            cancel = f"{name}/follow_joint_trajectory/_action/cancel_goal"
+            answer = self.client.ask(CancelGoal, cancel, CancelGoal.Request(), seconds=seconds)
+            return f"{len(answer.goals_canceling)} goal(s) of {name} cancelled; it holds"
+        return self._trigger(f"{name}/hold", seconds)
+
+    def reset(self, seconds: float = PATIENCE) -> str:
+        """Let a stopped arm move again; what was done, in words."""
+        name = self.controller(seconds)
+        if name == TRAJECTORY_CONTROLLER:
+            raise InputError(f"{name} has no reset: what stopped the robot is to be cleared at its driver or pendant")
+        return self._trigger(f"{name}/reset", seconds)
+
+    def _trigger(self, name: str, seconds: float) -> str:
+        answer = self.client.ask(Trigger, name, Trigger.Request(), seconds=seconds)
+        if not answer.success:
+            raise Refused(f"{self.client.namespace}/{name}", answer.message)
+        return answer.message or "done"
+
+    def _action(self, controller: str) -> ActionClient:
+        if controller not in self._actions:
+            name = f"{self.client.namespace}/{controller}/follow_joint_trajectory"
+            self._actions[controller] = ActionClient(self.client.node, FollowJointTrajectory, name)
+        return self._actions[controller]
+
+
+def rest_to_rest(chain: Chain, q: ArrayLike, q_goal: ArrayLike, *, speed: float = 0.5) -> JointTrajectory:
+    """One smooth motion to a goal: a quintic that stays within the limits of every joint.
+
+    Args:
+        q: Where the arm is [rad or m], shape (n,).
+        q_goal: Where it should go [rad or m], shape (n,).
+        speed: Share of the limits of velocity and acceleration that is used, above 0 to 1.
+    """
+    if not 0.0 < speed <= 1.0:
+        raise InputError(f"speed is {speed!r}; give a share of full speed above 0, at most 1")
+    goal = np.asarray(q_goal, dtype=np.float64)
+    if goal.shape != (chain.n,):
+        raise InputError(f"{goal.size} joint positions for {chain.n} joints: {', '.join(chain.joint_names)}")
+    way = np.abs(goal - np.asarray(q, dtype=np.float64))
+    acceleration = np.where(np.isfinite(chain.limits.acceleration), chain.limits.acceleration, USUAL_ACCELERATION)
+    # Largest velocity and acceleration of s(x) = 10x³ − 15x⁴ + 6x⁵ are 15/8 and 10/√3.
+    by_velocity = 1.875 * way / (speed * chain.limits.velocity)
+    by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * way / (speed * acceleration))
+    duration = max(float(by_velocity.max()), float(by_acceleration.max()), 0.1)
+    zeros = [0.0] * chain.n
+    seconds, nanoseconds = divmod(round(duration * 1e9), 1_000_000_000)
+    point = JointTrajectoryPoint(
+        positions=goal.tolist(),
+        velocities=zeros,
+        accelerations=zeros,
+        time_from_start=Duration(sec=seconds, nanosec=nanoseconds),
+    )
+    return JointTrajectory(joint_names=list(chain.joint_names), points=[point])

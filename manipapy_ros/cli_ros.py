@@ -1,0 +1,153 @@
+"""The commands of `manipapy` that need ROS: up, move, state, hold, reset.
+
+`manipapy_core.cli` finds `register` through the entry points of the package. rclpy and the messages are imported by
+the commands themselves, so that the others work without ROS.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from manipapy_core.errors import InputError, ManipapyError
+
+from .bringup import HandOff, Mode, Options, describe
+
+if TYPE_CHECKING:
+    from .robot_client import RobotClient
+
+console = Console(highlight=False, soft_wrap=True)
+Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
+# typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
+Seconds = Annotated[Optional[float], typer.Option(help="End after so long [s]; until Ctrl-C when not given.")]  # noqa: UP045
+
+
+class NoRos(ManipapyError):
+    """A command that needs ROS where there is none."""
+
+    def __init__(self, missing: str):
+        super().__init__(
+            f"this command needs ROS 2, and {missing} is not installed; run `make setup`, or source a ROS 2 Jazzy "
+            "with manipapy_msgs built. `manipapy doctor` says more"
+        )
+        self.missing = missing
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `manipapy`."""
+    app.command()(up)
+    # Negative numbers look like options.
+    app.command(context_settings={"ignore_unknown_options": True})(move)
+    app.command()(state)
+    app.command()(hold)
+    app.command()(reset)
+
+
+def up(
+    robot: Annotated[str, typer.Option(help="A name from config/, or a URDF or xacro file.")] = "ur5",
+    mode: Annotated[Mode, typer.Option(help="What stands behind joint_states.")] = Mode.SIM,
+    namespace: Namespace = "",
+    scene: Annotated[str, typer.Option(help="Around a simulated arm; empty for nothing.")] = "table",
+    params_file: Annotated[str, typer.Option(help="Parameters that win over config/<robot>.yaml.")] = "",
+    use_sim_time: Annotated[Optional[bool], typer.Option(help="As the mode needs it when not given.")] = None,  # noqa: UP045
+    hand_off: Annotated[HandOff, typer.Option(help="What leaves for real hardware.")] = HandOff.TRAJECTORY,
+    far_side_timeout: Annotated[float, typer.Option(help="When the hardware holds without efforts [s].")] = 0.0,
+    law: Annotated[str, typer.Option(help="Control law, such as computed_torque.")] = "",
+    on_failure: Annotated[str, typer.Option(help="When a node dies: stop or restart.")] = "stop",
+    autostart: Annotated[bool, typer.Option(help="Configure and activate.")] = True,
+    log_level: Annotated[str, typer.Option(help="debug, info, warn, error or fatal.")] = "info",
+    gui: Annotated[bool, typer.Option(help="Show PyBullet's window.")] = False,
+    seconds: Seconds = None,
+) -> None:
+    """Start model server, controller and a simulated, mocked or real arm, and look after them."""
+    _require_ros()
+    from .up import run
+
+    options = Options(
+        robot=robot,
+        mode=mode,
+        namespace=namespace,
+        use_sim_time=use_sim_time,
+        params_file=params_file,
+        scene=scene,
+        hand_off=hand_off,
+        far_side_timeout=far_side_timeout,
+        law=law,
+        log_level=log_level,
+        gui=gui,
+    )
+    raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
+
+
+def move(
+    values: Annotated[list[float], typer.Argument(help="Numbers, negative ones too.")],
+    joints: Annotated[bool, typer.Option("--joints", help="They are joint positions [rad or m], base first.")] = False,
+    pose: Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of the tip in the base.")] = False,
+    namespace: Namespace = "",
+    speed: Annotated[float, typer.Option(help="Share of the limits of velocity and acceleration.")] = 0.3,
+) -> None:
+    """Move the arm: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `manipapy move --pose 0.4 0.1 0.5 0 1 0 0`."""
+    if joints == pose:
+        raise InputError("say what the numbers are: --joints, or --pose x y z qx qy qz qw")
+    if pose and len(values) != 7:
+        raise InputError(f"--pose takes seven numbers, x y z qx qy qz qw; got {len(values)}")
+    with _robot(namespace) as robot:
+        goal = robot.inverse_kinematics(values) if pose else values
+        duration, error = robot.move(goal, speed=speed)
+    console.print(f"arrived after {duration:.2f} s, largest joint error {1e3 * error:.2f} mrad or mm")
+
+
+def state(
+    namespace: Namespace = "",
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+) -> None:
+    """Print where the joints and the tip are, and how the controller is doing."""
+    from rich.live import Live
+
+    with _robot(namespace) as robot:
+        if not watch:
+            console.print(robot.table())
+            return
+        with Live(robot.table(), console=console, refresh_per_second=5) as live:
+            try:
+                while True:
+                    live.update(robot.table())
+            except KeyboardInterrupt:
+                return
+
+
+def hold(namespace: Namespace = "") -> None:
+    """Bring the arm to rest, whatever it is doing."""
+    with _robot(namespace) as robot:
+        console.print(escape(robot.arm.hold()))
+
+
+def reset(namespace: Namespace = "") -> None:
+    """Let an arm move again that the guard has stopped."""
+    with _robot(namespace) as robot:
+        console.print(escape(robot.arm.reset()))
+
+
+def _robot(namespace: str) -> RobotClient:
+    _require_ros()
+    from .robot_client import RobotClient
+
+    return RobotClient(namespace)
+
+
+def _require_ros() -> None:
+    # The source folder manipapy_msgs is importable as a namespace from the top of the clone; a built one has srv.
+    for module in ("rclpy", "manipapy_msgs.srv", "control_msgs.action"):
+        if not _is_there(module):
+            raise NoRos(module.partition(".")[0])
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,161 @@
+"""The ROS side of a program that is not a node itself: it asks services, listens to topics and waits with patience."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from manipapy_core.errors import ManipapyError
+
+from .bringup import absolute_namespace, local_discovery
+
+PATIENCE = 10.0
+"""How long something may take that should be there already [s]; a busy machine finds nodes slowly."""
+LOOK_UP = 0.05
+"""How often a waiting program looks up from its messages [s]."""
+
+
+class NoAnswer(ManipapyError):
+    """A service that does not exist, or does not answer."""
+
+    def __init__(self, name: str, seconds: float, exists: bool):
+        what = "does not answer" if exists else "is not there"
+        cure = "is it stuck?" if exists else "is the suite running, with the same ROS_DOMAIN_ID? Start it: manipapy up"
+        super().__init__(f"{name} {what} (waited {seconds:g} s); {cure}")
+        self.name, self.seconds, self.exists = name, seconds, exists
+
+
+class Refused(ManipapyError):
+    """A node that answered, but will not do it."""
+
+    def __init__(self, name: str, reason: str):
+        super().__init__(f"{name}: {reason or 'refused without a reason; its output says more'}")
+        self.name, self.reason = name, reason
+
+
+class GivenUp(ManipapyError):
+    """Waiting made no sense any more: what was waited for has died, or the user wants to stop."""
+
+
+class Client:
+    """A node in a context of its own, spun only while something is waited for. Use it in a `with` statement.
+
+    Signals are left to the program.
+
+    Args:
+        name: Of the node; the number of the process is added, so that several do not collide.
+        namespace: In which relative names are looked up.
+    """
+
+    def __init__(self, name: str, namespace: str = ""):
+        for key, value in local_discovery().items():
+            os.environ.setdefault(key, value)
+        self.namespace = absolute_namespace(namespace)
+        self._context = Context()
+        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = Node(
+            f"{name}_{os.getpid()}",
+            namespace=self.namespace or None,
+            context=self._context,
+            start_parameter_services=False,
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._clients: dict[str, Any] = {}
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def spin(self, seconds: float = LOOK_UP) -> None:
+        """Handle what arrives within this time [s], at most."""
+        self._executor.spin_once(timeout_sec=seconds)
+
+    def wait_until(
+        self, condition: Callable[[], bool], seconds: float, *, give_up: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Whether the condition came true in time [s].
+
+        Raises:
+            GivenUp: `give_up` was true before.
+        """
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if give_up():
+                raise GivenUp("given up waiting")
+            if time.monotonic() > deadline:
+                return False
+            self.spin()
+        return True
+
+    def look_for(self, service_type: type, name: str) -> Any:
+        """Have a service found already when it is needed in a hurry; the name is relative to the namespace."""
+        full_name = f"{self.namespace}/{name}"
+        if full_name not in self._clients:
+            self._clients[full_name] = self.node.create_client(service_type, full_name)
+        return self._clients[full_name]
+
+    def ask(
+        self,
+        service_type: type,
+        name: str,
+        request: Any,
+        *,
+        seconds: float = PATIENCE,
+        give_up: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """The answer of a service.
+
+        Args:
+            name: Relative to the namespace.
+            seconds: How long to wait for the service, and then for its answer.
+            give_up: Ends the waiting early.
+
+        Raises:
+            NoAnswer: It is not there, or says nothing.
+        """
+        client, full_name = self.look_for(service_type, name), f"{self.namespace}/{name}"
+        if not self.wait_until(client.service_is_ready, seconds, give_up=give_up):
+            raise NoAnswer(full_name, seconds, exists=False)
+        answer = client.call_async(request)
+        if not self.wait_until(answer.done, seconds, give_up=give_up):
+            client.remove_pending_request(answer)
+            raise NoAnswer(full_name, seconds, exists=True)
+        return answer.result()
+
+    def transition(self, node: str, transition: int, *, seconds: float, give_up: Callable[[], bool]) -> None:
+        """Ask a lifecycle node for a transition.
+
+        Args:
+            node: Its name, relative to the namespace.
+            transition: One of `lifecycle_msgs.msg.Transition`.
+
+        Raises:
+            NoAnswer: The node is not there, or takes too long.
+            Refused: The transition failed; the node has logged why.
+        """
+        request = ChangeState.Request(transition=Transition(id=transition))
+        answer = self.ask(ChangeState, f"{node}/change_state", request, seconds=seconds, give_up=give_up)
+        if not answer.success:
+            raise Refused(f"{self.namespace}/{node}", "the transition failed; the lines above say why")

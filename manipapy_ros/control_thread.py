@@ -1,0 +1,138 @@
+"""The thread of the controller: joint state in, one tick, command out. ROS callbacks never run on it.
+
+Two clocks are possible. On hardware the loop keeps its own time and ticks every period. In simulation the stamps of
+the joint states are the time: a tick is made for every new state, so that a simulation that runs slowly, stands still
+or makes single steps finds a controller that does the same; only silence is measured by the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from manipapy_core.control import ArmController, LoopReport, LoopSettings, PeriodicLoop
+from manipapy_core.control.loop import Histogram, Spread
+
+from . import qos
+from .conversions import JointStateReader
+from .hot_topics import HotSubscription, NumbersPublisher
+from .trajectory_messages import seconds
+
+EFFORT_TOPIC = "forward_effort_controller/commands"
+POSITION_TOPIC = "forward_position_controller/commands"
+
+
+class Mode(enum.Enum):
+    """What is sent to the joints."""
+
+    EFFORT = "effort"
+    POSITION = "position"
+
+
+class ControlThread:
+    """Runs a controller at its rate between two topics.
+
+    Args:
+        node: Whose topics they are.
+        controller: The arm's.
+        settings: Of the loop.
+        simulated: Whether stamps of joint states are the time.
+        mode: What is sent.
+    """
+
+    def __init__(self, node: Node, controller: ArmController, settings: LoopSettings, *, simulated: bool, mode: Mode):
+        self.controller, self.mode = controller, mode
+        self.stamp = Time()
+        """Of the joint state that the last tick acted on."""
+        self._node, self._settings, self._simulated = node, settings, simulated
+        chain = controller.chain
+        self._states: HotSubscription[JointState] = HotSubscription(node, JointState, "joint_states", qos.NEWEST)
+        self._efforts = NumbersPublisher(node, EFFORT_TOPIC, qos.COMMAND, chain.n)
+        self._positions = NumbersPublisher(node, POSITION_TOPIC, qos.COMMAND, chain.n)
+        self.reader = JointStateReader(chain.joint_names)
+        self._patience = controller.settings.guard.state_hold_after
+        self._arrival = -np.inf
+        self._measured = 0.0
+        self._loop: PeriodicLoop | None = None
+        self._compute = Histogram()
+
+    def start(self) -> None:
+        """Begins to control."""
+        self._loop = PeriodicLoop(self._tick, self._settings, on_failure=self.controller.fail, name="control")
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Ends the thread; what comes then is for the far side's timeout."""
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+
+    def destroy(self) -> None:
+        """Takes all topics away."""
+        self.stop()
+        self._states.destroy()
+        self._efforts.destroy()
+        self._positions.destroy()
+
+    @property
+    def silence(self) -> float:
+        """Time since the last joint state came, on the wall clock [s]; inf if none ever did."""
+        return time.monotonic() - self._arrival
+
+    @property
+    def sources(self) -> int:
+        """How many publish joint states."""
+        return self._states.publishers
+
+    def report(self) -> LoopReport | None:
+        """How the loop has been doing since the last call; None while it does not run."""
+        return self._loop.report() if self._loop is not None else None
+
+    def compute(self) -> Spread:
+        """Time that the controller itself took in ticks since the last call [µs]."""
+        histogram, self._compute = self._compute, Histogram()
+        return histogram.spread()
+
+    def ros_time(self) -> float:
+        """Now, on the clock that joint states should be stamped by [s]."""
+        return self._measured if self._simulated else time.time()
+
+    def loop_time(self, stamp: float) -> float:
+        """A ROS time [s] on the clock of the controller."""
+        return stamp if self._simulated else stamp - time.time() + time.monotonic()
+
+    # In the loop.
+
+    def _tick(self, now: float) -> None:
+        message = self._states.newest()
+        new = message is not None and self.reader.read(message)
+        if new:
+            assert message is not None
+            self._arrival = now
+            measured = seconds(message.header.stamp)
+            new = measured != self._measured
+            self._measured, self.stamp = measured, message.header.stamp
+        if self._arrival == -np.inf:
+            return
+        if not self._simulated:
+            self._control(now, self.loop_time(self._measured) if self._measured else self._arrival)
+        elif new:
+            self._control(self._measured, self._measured)
+        elif now - self._arrival > self._patience:
+            self._control(self._measured + (now - self._arrival), self._measured)
+
+    def _control(self, now: float, stamp: float) -> None:
+        began = time.monotonic_ns()
+        efforts = self.controller.tick(now, self.reader.q, self.reader.qd, stamp)
+        self._compute.record(time.monotonic_ns() - began)
+        if efforts is None:
+            return
+        if self.mode is Mode.EFFORT:
+            self._efforts.publish(efforts)
+        else:
+            self._positions.publish(self.controller.status().q_ref)

@@ -1,0 +1,206 @@
+"""The node `controller`: follows joint trajectories by torques, a thousand times a second, and never lets go of the arm.
+
+Takes `joint_states`, publishes `forward_effort_controller/commands` (or `forward_position_controller/commands`),
+`~/controller_state` and `~/status`. Offers the action `~/follow_joint_trajectory`, the topic `~/joint_trajectory` and
+the services `~/hold`, `~/reset`, `~/set_mode`. Law, gains and speed are parameters that may change at any time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from control_msgs.msg import JointTrajectoryControllerState
+from manipapy_msgs.msg import ControllerStatus
+from manipapy_msgs.srv import SetMode
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
+
+from manipapy_core import Robot
+from manipapy_core.control import Action, ArmController, Phase
+from manipapy_core.errors import InputError, ManipapyError
+
+from .control_thread import ControlThread, Mode
+from .controller_laws import LiveLaw
+from .controller_settings import PARAMETERS, controller_settings, loop_settings
+from .controller_status import diagnosis, state_message, status_message
+from .diagnostics import Diagnostics
+from .lifecycle import ManagedNode, NotActive, run
+from .params import Value
+from .trajectory_action import TrajectoryGoals
+
+REST = 0.6
+"""How long a deactivation waits for the arm to come to rest [s]."""
+
+
+class Controller(ManagedNode):
+    """One arm, from configure to cleanup; it is controlled while the node is active."""
+
+    def __init__(self) -> None:
+        super().__init__("controller", PARAMETERS)
+
+    def configure(self, values: dict[str, Value]) -> None:
+        """Compile the law and open all topics."""
+        robot = Robot.from_urdf(str(values["robot"]), check_meshes=False)
+        chain = robot.chain(str(values["base_link"]) or robot.root, str(values["tip_link"]))
+        if chain.n == 0:
+            raise InputError(
+                f"no joint moves between {chain.base!r} and {chain.tip!r}; "
+                "set base_link and tip_link to the two ends of the arm"
+            )
+        simulated = bool(self.get_parameter("use_sim_time").value)
+        controller = ArmController(chain, controller_settings(values, simulated))
+        controller.set_speed(float(values["speed"]))
+        mode = _mode(str(values["mode"]))
+        self._thread = ControlThread(self, controller, loop_settings(values), simulated=simulated, mode=mode)
+        self._goals = TrajectoryGoals(self, self._thread, lambda: self.is_active)
+        self._law = LiveLaw(self, chain, values, controller.set_law)
+        self.add_on_set_parameters_callback(self._check_live)
+        self.add_post_set_parameters_callback(self._take_up_live)
+        self._state_publisher = self.create_lifecycle_publisher(JointTrajectoryControllerState, "~/controller_state", 1)
+        self._status_publisher = self.create_lifecycle_publisher(ControllerStatus, "~/status", 1)
+        self._last_status: ControllerStatus | None = None
+        self._said = Action.OK
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timers_made = [
+            self.create_timer(1.0 / float(values["state_rate"]), self._publish_state, clock=steady),
+            self.create_timer(1.0 / float(values["status_rate"]), self._publish_status, clock=steady),
+        ]
+        self._services_offered = [
+            self.create_service(Trigger, "~/hold", self._on_hold),
+            self.create_service(Trigger, "~/reset", self._on_reset),
+            self.create_service(SetMode, "~/set_mode", self._on_set_mode),
+        ]
+        self._diagnostics = Diagnostics(self, robot.name, lambda: diagnosis(self._last_status))
+        self.get_logger().info(f"{robot.name}: {values['law']} on {', '.join(chain.joint_names)}")
+
+    def activate(self) -> None:
+        """Take the arm over where it is."""
+        self._thread.start()
+
+    def deactivate(self) -> None:
+        """Bring the arm to rest, then let go; the far side holds it by its own timeout."""
+        controller = self._thread.controller
+        if self._thread.silence < 0.1:
+            controller.hold()
+            deadline = time.monotonic() + REST
+            while controller.status().phase is not Phase.HOLDING and time.monotonic() < deadline:
+                time.sleep(0.01)
+        self._thread.stop()
+        self._goals.abandon("the controller was deactivated")
+        self._last_status = None
+
+    def cleanup(self) -> None:
+        """Give everything back."""
+        self._goals.destroy()
+        self._law.destroy()
+        self.remove_on_set_parameters_callback(self._check_live)
+        self.remove_post_set_parameters_callback(self._take_up_live)
+        self._diagnostics.destroy()
+        for timer in self._timers_made:
+            self.destroy_timer(timer)
+        for service in self._services_offered:
+            self.destroy_service(service)
+        for publisher in (self._state_publisher, self._status_publisher):
+            self.destroy_lifecycle_publisher(publisher)
+        self._thread.destroy()
+
+    def _publish_state(self) -> None:
+        if self.is_active:
+            self._state_publisher.publish(state_message(self._thread, self._thread.controller.status()))
+
+    def _publish_status(self) -> None:
+        if not self.is_active:
+            return
+        message = status_message(self._thread, self._thread.controller.status(), self._thread.report())
+        self._last_status = message
+        self._status_publisher.publish(message)
+        if message.seeded:
+            self._tell(Action(message.verdict), message.reason)
+
+    def _tell(self, action: Action, reason: str) -> None:
+        """Says once that the arm is held or stopped, and once that it is free again."""
+        held = action if action >= Action.HOLD else Action.OK
+        if held is self._said:
+            return
+        self._said = held
+        if held is Action.OK:
+            self.get_logger().info("the arm is free again")
+        else:
+            self.get_logger().warning(reason)
+
+    def _on_hold(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(response, self._hold)
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(response, self._reset)
+
+    def _on_set_mode(self, request: SetMode.Request, response: SetMode.Response) -> SetMode.Response:
+        response = self._answer(response, lambda: self._set_mode(request))
+        response.mode = str(self.get_parameter("mode").value)
+        response.law = str(self.get_parameter("law").value)
+        return response
+
+    def _answer(self, response, act):
+        """Fills in success and message; the user's mistakes become answers that say why."""
+        try:
+            if not self.is_active:
+                raise NotActive(self.get_fully_qualified_name())
+            response.message = act()
+            response.success = True
+        except ManipapyError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _hold(self) -> str:
+        self._thread.controller.hold()
+        return "the arm comes to rest and stays there until the next goal"
+
+    def _reset(self) -> str:
+        self._thread.controller.reset()
+        return "stop ended; what is still wrong will stop the arm again"
+
+    def _set_mode(self, request: SetMode.Request) -> str:
+        wanted = {"mode": request.mode, "law": request.law}
+        changes = [Parameter(name, value=value) for name, value in wanted.items() if value]
+        if not changes:
+            raise InputError("neither mode nor law is given; fill in at least one")
+        result = self.set_parameters_atomically(changes)
+        if not result.successful:
+            raise InputError(result.reason)
+        return "taken up without a jump"
+
+    def _check_live(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        try:
+            for parameter in parameters:
+                if parameter.name == "mode":
+                    _mode(str(parameter.value))
+        except InputError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take_up_live(self, parameters: Sequence[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == "mode":
+                self._thread.mode = _mode(str(parameter.value))
+            elif parameter.name == "speed":
+                self._thread.controller.set_speed(float(parameter.value))
+
+
+def _mode(name: str) -> Mode:
+    try:
+        return Mode(name)
+    except ValueError:
+        raise InputError(f"no mode {name!r}; there are: {', '.join(mode.value for mode in Mode)}") from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the node until it is stopped."""
+    return run(Controller, argv, prompt=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

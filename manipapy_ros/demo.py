@@ -1,0 +1,236 @@
+"""`make sim`: a simulated arm on a table, moved through a tour by torques at 1 kHz, measured, plotted, pictured.
+
+Starts the same processes as `manipapy up` and stays up until Ctrl-C, or for `--seconds`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from manipapy_core import Robot
+from manipapy_core.errors import ManipapyError
+from manipapy_core.model import Chain
+from manipapy_core.model.elements import Array
+
+from .arm_client import ArmClient
+from .bringup import Options, describe
+from .client import GivenUp
+from .demo_pictures import plot, start_picture
+from .demo_record import Recorder, Summary
+from .demo_tour import PICTURE_STOP, tour
+from .supervisor import NodeDied, Supervisor
+from .up import StopWish
+
+FIRST_STATE = 30.0
+"""How long the first joint state may take [s]."""
+PICTURE_PATIENCE = 90.0
+"""How long the picture may take [s]."""
+QUIET = "warn"
+"""Log level of the nodes: the table is what one wants to see."""
+
+
+class Demo:
+    """One run from start to end.
+
+    Args:
+        options: What is started.
+        law: Control law.
+        folder: Where plot and picture go.
+        seconds: How long to stay up [s]; None until Ctrl-C.
+    """
+
+    def __init__(self, options: Options, law: str, folder: Path, seconds: float | None):
+        self.options, self.law, self.folder, self.seconds = options, law, folder, seconds
+        self.console = Console(highlight=False, soft_wrap=True)
+        self.wish = StopWish()
+        self.supervisor = Supervisor(
+            describe(options), say=self.say, hear=self.hear, wants_to_stop=lambda: self.wish() or self.time_is_up()
+        )
+        self._end: float | None = None
+        self._legs: list[tuple[str, Summary]] = []
+        self._picture: subprocess.Popen[str] | None = None
+
+    def say(self, line: str) -> None:
+        """Print above the table."""
+        self.console.print(f"[bold cyan]sim[/] {escape(line)}")
+
+    def hear(self, node: str, line: str) -> None:
+        """What a node prints."""
+        self.console.print(f"[dim]{escape(f'[{node}]')}[/] {escape(line)}")
+
+    def time_is_up(self) -> bool:
+        """Whether `--seconds` have passed since everything was up."""
+        return self._end is not None and time.monotonic() > self._end
+
+    def wants_to_go_on(self) -> bool:
+        """Called again and again while something is waited for: nodes are looked after, too."""
+        self.supervisor.check()
+        return not self.wish() and not self.time_is_up()
+
+    def run(self) -> int:
+        """Exit code of the process."""
+        self.say(f"starting {', '.join(node.executable for node in self.supervisor.bringup.nodes)} …")
+        with self.supervisor:
+            try:
+                self._run()
+            except GivenUp:
+                self.say("stopped before everything was up")
+            except NodeDied as death:
+                self.say(f"taken down because {death.name} died")
+                return 1
+            except ManipapyError as error:
+                self.say(str(error))
+                return 1
+            finally:
+                if self._picture is not None and self._picture.poll() is None:
+                    self._picture.kill()
+                    self._picture.wait()
+        self.say("down; nothing is left running")
+        return 0
+
+    def _run(self) -> None:
+        self.supervisor.start()
+        if self.seconds is not None:
+            self._end = time.monotonic() + self.seconds
+        recorder = Recorder(self.supervisor.client.node)
+        arm = ArmClient(self.supervisor.client)
+        robot = Robot.from_urdf(self.options.robot, check_meshes=False)
+        chain = self._chain(robot, arm)
+        home = arm.positions(chain.joint_names, FIRST_STATE)
+        self.say(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; `manipapy state` in another terminal")
+        posed = self._tour(chain, home, arm, recorder)
+        self._save(recorder, robot.name, chain, posed)
+        if self.wants_to_go_on():
+            self.say("the arm holds and takes goals (`manipapy move --joints …`); Ctrl-C ends everything")
+        with self._table(recorder) as live:
+            while self.wants_to_go_on():
+                self._show(live, recorder, "holding")
+
+    def _chain(self, robot: Robot, arm: ArmClient) -> Chain:
+        """The arm as it is configured in config/<robot>.yaml."""
+        import yaml
+
+        files = self.supervisor.bringup.nodes[0].params_files
+        values: dict[str, str] = {}
+        for path in files:
+            values |= yaml.safe_load(Path(path).read_text(encoding="utf-8")).get("/**", {}).get("ros__parameters", {})
+        return robot.chain(values.get("base_link") or robot.root, values["tip_link"])
+
+    def _tour(self, chain: Chain, home: Array, arm: ArmClient, recorder: Recorder) -> Array:
+        """Every leg once; where the arm is to be pictured [rad or m], shape (n,)."""
+        posed = home
+        with self._table(recorder) as live:
+            for leg in tour(chain, home):
+                if not self.wants_to_go_on():
+                    break
+                begin = recorder.now
+
+                def watch(name: str = leg.name) -> bool:
+                    self._show(live, recorder, name)
+                    return self.wants_to_go_on()
+
+                arm.move(leg.make(arm.positions(chain.joint_names)), while_moving=watch)
+                self._legs.append((leg.name, recorder.summary(begin, recorder.now)))
+                self._show(live, recorder, leg.name)
+                if leg.name == PICTURE_STOP:
+                    posed = arm.positions(chain.joint_names)
+        if self._legs and not self.console.is_terminal:
+            self.console.print(self._summary_table())
+        return posed
+
+    def _save(self, recorder: Recorder, name: str, chain: Chain, posed: Array) -> None:
+        """Plot and picture; the nodes are looked after meanwhile, and Ctrl-C does not wait for them."""
+        chart, picture = self.folder / "tracking.png", self.folder / "scene.png"
+        self._picture = start_picture(self.options.robot, self.options.scene, chain.joint_names, posed, picture)
+        total = recorder.summary(0.0, recorder.now)
+        plot(recorder, chart, f"{name}, {self.law}: {1e3 * total.rms_error:.3f} mrad rms at {total.rate:.0f} Hz")
+        self.say(f"plot: {chart}")
+        deadline = time.monotonic() + PICTURE_PATIENCE
+        while self._picture.poll() is None and not self.wish() and time.monotonic() < deadline:
+            self.supervisor.client.spin()
+            self.supervisor.check()
+        if self._picture.poll() == 0:
+            self.say(f"picture: {picture}")
+        elif self._picture.poll() is not None:
+            assert self._picture.stdout is not None
+            self.say(f"no picture: {self._picture.stdout.read().strip()}")
+
+    # The table.
+
+    def _table(self, recorder: Recorder) -> Live:
+        self._shown = 0.0
+        # Without a terminal lines are printed instead, now and then.
+        return Live(console=self.console, auto_refresh=False, transient=not self.console.is_terminal)
+
+    def _show(self, live: Live, recorder: Recorder, doing: str) -> None:
+        terminal = self.console.is_terminal
+        if time.monotonic() - self._shown < (0.2 if terminal else 1.0):
+            self.supervisor.client.spin(0.02)
+            return
+        self._shown = time.monotonic()
+        now = recorder.now
+        line = _line(doing, recorder, recorder.summary(max(now - 1.0, 0.0), now))
+        if terminal:
+            live.update(Group(self._summary_table(), line), refresh=True)
+        else:
+            self.console.print(line)
+
+    def _summary_table(self) -> Table:
+        columns = ("motion", "time [s]", "error rms [mrad]", "largest [mrad]", "loop [Hz]", "jitter p50, p99 [µs]", "skipped")
+        table = Table(*columns, title=f"{self.options.robot}, {self.law}")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for name, leg in self._legs:
+            table.add_row(
+                name,
+                f"{leg.duration:.2f}",
+                f"{1e3 * leg.rms_error:.3f}",
+                f"{1e3 * leg.largest_error:.3f}",
+                f"{leg.rate:.1f}",
+                f"{leg.jitter_p50:.0f}, {leg.jitter_p99:.0f}",
+                str(leg.overruns),
+            )
+        return table
+
+
+def _line(doing: str, recorder: Recorder, last: Summary) -> Text:
+    status = recorder.status
+    guard = "" if status is None or not status.reason else f" · guard: {status.reason}"
+    return Text(
+        f"{doing}: error {1e3 * last.rms_error:.3f} mrad rms, {1e3 * last.largest_error:.3f} largest · "
+        f"{last.rate:.0f} Hz · jitter p50 {last.jitter_p50:.0f}, p99 {last.jitter_p99:.0f} µs · "
+        f"{last.overruns} skipped{guard}"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demonstration."""
+    parser = argparse.ArgumentParser(prog="python -m manipapy_ros.demo", description=__doc__)
+    parser.add_argument("--robot", default="ur5", help="a name from config/")
+    parser.add_argument("--scene", default="table", help="a bundled scene or a scene file")
+    parser.add_argument("--law", default="computed_torque", help="control law")
+    parser.add_argument("--seconds", type=float, default=None, help="end after so long [s]; until Ctrl-C if not given")
+    parser.add_argument("--folder", type=Path, default=Path("build/sim"), help="for plot and picture")
+    parser.add_argument("--gui", action="store_true", help="show PyBullet's window")
+    given = parser.parse_args(argv)
+    options = Options(robot=given.robot, scene=given.scene, law=given.law, gui=given.gui, log_level=QUIET)
+    try:
+        return Demo(options, given.law, given.folder, given.seconds).run()
+    except ManipapyError as error:
+        print(f"sim: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What `make sim` measures while the arm moves: tracking, efforts, and how punctual the loop was."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from control_msgs.msg import JointTrajectoryControllerState
+from manipapy_msgs.msg import ControllerStatus
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from manipapy_core.model.elements import Array
+
+QUEUE = QoSProfile(depth=200)
+"""Deep enough that nothing is lost while a picture is made."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One stretch of time in a few numbers."""
+
+    duration: float
+    """[s]"""
+    rms_error: float
+    """Over all joints and samples [rad or m]."""
+    largest_error: float
+    """[rad or m]"""
+    rate: float
+    """Of the control loop, mean [Hz]; nan before the first status."""
+    jitter_p50: float
+    """Median of the windows of 0.1 s [us]."""
+    jitter_p99: float
+    """Largest of the windows [us]."""
+    overruns: int
+    """Cycles that were skipped."""
+
+
+class Recorder:
+    """Keeps everything that a controller publishes.
+
+    Args:
+        node: Who listens; somebody must spin it.
+    """
+
+    def __init__(self, node: Node):
+        self.status: ControllerStatus | None = None
+        """The newest; None before the first."""
+        self.joint_names: list[str] = []
+        self._samples: list[tuple[float, Array, Array, Array]] = []
+        self._statuses: list[tuple[float, ControllerStatus]] = []
+        node.create_subscription(
+            JointTrajectoryControllerState, "controller/controller_state", self._on_state, QUEUE
+        )
+        node.create_subscription(ControllerStatus, "controller/status", self._on_status, QUEUE)
+        self._start = time.monotonic()
+
+    @property
+    def now(self) -> float:
+        """Time since the recorder was made [s], the one that stretches are given in."""
+        return time.monotonic() - self._start
+
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """Times [s], shape (m,), references and positions [rad or m] and efforts [N m or N], shape (m, n)."""
+        if not self._samples:
+            empty = np.zeros((0, len(self.joint_names)))
+            return np.zeros(0), empty, empty, empty
+        times, references, positions, efforts = zip(*self._samples, strict=True)
+        return np.array(times), np.array(references), np.array(positions), np.array(efforts)
+
+    def loop(self) -> tuple[Array, Array, Array]:
+        """Times [s], rates [Hz] and 99th percentiles of the jitter [us], each of shape (k,)."""
+        rows = [(t, status.rate, status.jitter_p99) for t, status in self._statuses]
+        table = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    def summary(self, begin: float, end: float) -> Summary:
+        """The stretch from `begin` to `end` [s]."""
+        times, references, positions, _ = self.arrays()
+        inside = (times >= begin) & (times <= end)
+        error = np.abs(references[inside] - positions[inside])
+        statuses = [status for t, status in self._statuses if begin <= t <= end]
+        return Summary(
+            duration=end - begin,
+            rms_error=float(np.sqrt(np.mean(error**2))) if error.size else float("nan"),
+            largest_error=float(error.max()) if error.size else float("nan"),
+            rate=float(np.mean([status.rate for status in statuses])) if statuses else float("nan"),
+            jitter_p50=float(np.median([status.jitter_p50 for status in statuses])) if statuses else float("nan"),
+            jitter_p99=float(np.max([status.jitter_p99 for status in statuses])) if statuses else float("nan"),
+            overruns=sum(status.overruns for status in statuses),
+        )
+
+    def _on_state(self, message: JointTrajectoryControllerState) -> None:
+        self.joint_names = list(message.joint_names)
+        reference, feedback = np.array(message.reference.positions), np.array(message.feedback.positions)
+        efforts = np.array(message.output.effort) if len(message.output.effort) else np.zeros(len(reference))
+        if len(reference) == len(feedback) == len(self.joint_names):
+            self._samples.append((self.now, reference, feedback, efforts))
+
+    def _on_status(self, message: ControllerStatus) -> None:
+        self.status = message
+        self._statuses.append((self.now, message))

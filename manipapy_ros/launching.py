@@ -1,0 +1,170 @@
+"""From the description of a bringup to launch_ros: the launch files are lists of arguments over this.
+
+Imports launch and launch_ros, which exist on a ROS distribution only; nothing else of manipapy imports it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+    Shutdown,
+)
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.events import matches_action
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import LifecycleNode, Node
+from launch_ros.event_handlers import OnStateTransition
+from launch_ros.events.lifecycle import ChangeState
+from lifecycle_msgs.msg import Transition
+
+from .bringup import (
+    LOG_LEVELS,
+    PACKAGE,
+    Bringup,
+    BringupError,
+    HandOff,
+    Mode,
+    NodeSpec,
+    Options,
+    config_folders,
+    describe,
+)
+
+TRUTHS = ["true", "false"]
+
+
+def arguments(mode: Mode, modes: Sequence[Mode] = tuple(Mode)) -> list[DeclareLaunchArgument]:
+    """The arguments that all launch files share, with the default of `mode`."""
+
+    def argument(name: str, default: str, text: str, choices: Sequence[str] | None = None) -> DeclareLaunchArgument:
+        return DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
+
+    return [
+        argument("robot", "ur5", "A robot of config/, or a URDF or xacro file"),
+        argument("mode", mode.value, "What stands behind joint_states", [m.value for m in modes]),
+        argument("namespace", "", "Namespace of all nodes, for several robots"),
+        argument("use_sim_time", "auto", "Take the time from /clock; auto: in mode sim", ["auto", *TRUTHS]),
+        argument("params_file", "", "Parameters that win over config/<robot>.yaml"),
+        argument("scene", "table", "Around a simulated arm: a bundled scene, a file, or empty"),
+        argument("law", "", "Control law; empty: as the parameters say"),
+        argument("hand_off", HandOff.TRAJECTORY.value, "What leaves for real hardware", [h.value for h in HandOff]),
+        argument("far_side_timeout", "0.0", "When the hardware holds without efforts [s]; needed for hand_off:=effort"),
+        argument("rviz", "false", "Start RViz with our layout", TRUTHS),
+        argument("gui", "false", "Show PyBullet's window", TRUTHS),
+        argument("autostart", "true", "Configure and activate in order", TRUTHS),
+        argument("log_level", "info", "Of all nodes", LOG_LEVELS),
+    ]
+
+
+def bringup_description(mode: Mode, modes: Sequence[Mode] = tuple(Mode)) -> LaunchDescription:
+    """A whole launch file: arguments, then the nodes that they lead to."""
+    return LaunchDescription([*arguments(mode, modes), OpaqueFunction(function=_entities)])
+
+
+def options_from(context: LaunchContext) -> Options:
+    """The arguments of a launch as options of a bringup."""
+
+    def text(name: str) -> str:
+        return LaunchConfiguration(name).perform(context)
+
+    use_sim_time = text("use_sim_time")
+    return Options(
+        robot=text("robot"),
+        mode=Mode(text("mode")),
+        namespace=text("namespace"),
+        use_sim_time=None if use_sim_time == "auto" else use_sim_time == "true",
+        params_file=text("params_file"),
+        scene=text("scene"),
+        hand_off=HandOff(text("hand_off")),
+        far_side_timeout=_seconds(text("far_side_timeout")),
+        law=text("law"),
+        log_level=text("log_level"),
+        gui=text("gui") == "true",
+    )
+
+
+def rviz_node(namespace: str, use_sim_time: bool) -> Node:
+    """RViz with the layout of this package."""
+    layout = next(path for folder in config_folders() if (path := folder / "manipapy.rviz").is_file())
+    return Node(
+        package="rviz2",
+        executable="rviz2",
+        namespace=namespace,
+        arguments=["-d", str(layout)],
+        parameters=[{"use_sim_time": use_sim_time}],
+        remappings=[("/tf", "tf"), ("/tf_static", "tf_static"), ("/robot_description", "robot_description")],
+        output="log",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BringupError(f"far_side_timeout is {text!r}; give a number of seconds") from None
+
+
+def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    options = options_from(context)
+    bringup = describe(options)
+    nodes = [_lifecycle_node(bringup, spec) for spec in bringup.nodes]
+    entities: list[LaunchDescriptionEntity] = [
+        SetEnvironmentVariable(name, value) for name, value in bringup.environment.items() if name not in os.environ
+    ]
+    if LaunchConfiguration("autostart").perform(context) == "true":
+        entities += _bring_to_life(nodes)
+    for node, spec in zip(nodes, bringup.nodes, strict=True):
+        # One that dies takes the others down: the bridge and ros2_control hold the arm by themselves.
+        reason = f"{spec.executable} ended"
+        handler = OnProcessExit(target_action=node, on_exit=[LogInfo(msg=reason), Shutdown(reason=reason)])
+        entities.append(RegisterEventHandler(handler))
+    entities += nodes
+    if LaunchConfiguration("rviz").perform(context) == "true":
+        simulated = bool(bringup.nodes[-1].parameters["use_sim_time"])
+        entities.append(rviz_node(bringup.namespace, simulated))
+    return entities
+
+
+def _lifecycle_node(bringup: Bringup, spec: NodeSpec) -> LifecycleNode:
+    return LifecycleNode(
+        package=PACKAGE,
+        executable=spec.executable,
+        name=spec.executable,
+        namespace=bringup.namespace,
+        parameters=[*map(Path, spec.params_files), dict(spec.parameters)],
+        remappings=list(spec.remappings),
+        ros_arguments=["--log-level", bringup.options.log_level],
+        output="screen",
+    )
+
+
+def _bring_to_life(nodes: Sequence[LifecycleNode]) -> list[LaunchDescriptionEntity]:
+    """Configure one after the other, then activate one after the other, as `manipapy up` does."""
+
+    def request(node: LifecycleNode, transition: int) -> EmitEvent:
+        return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
+
+    def after(node: LifecycleNode, start: str, goal: str, then: EmitEvent) -> RegisterEventHandler:
+        return RegisterEventHandler(
+            OnStateTransition(target_lifecycle_node=node, start_state=start, goal_state=goal, entities=[then])
+        )
+
+    configure, activate = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
+    entities: list[LaunchDescriptionEntity] = [
+        RegisterEventHandler(OnProcessStart(target_action=nodes[0], on_start=[request(nodes[0], configure)]))
+    ]
+    for node, following in zip(nodes[:-1], nodes[1:], strict=True):
+        entities.append(after(node, "configuring", "inactive", request(following, configure)))
+        entities.append(after(node, "activating", "active", request(following, activate)))
+    entities.append(after(nodes[-1], "configuring", "inactive", request(nodes[0], activate)))
+    return entities

@@ -1,0 +1,235 @@
+"""The loop of the simulation: commands in, one step, joint states and time out. ROS callbacks never run on it."""
+
+from __future__ import annotations
+
+import array
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from manipapy_core.control import LoopReport, LoopSettings, PeriodicLoop
+from manipapy_core.sim import CommandRefused, DriveMode, HoldReason, SimRobot, World
+
+from . import qos
+from .hot_topics import HotSubscription
+
+COMMAND_TOPICS = {
+    DriveMode.EFFORT: "forward_effort_controller/commands",
+    DriveMode.VELOCITY: "forward_velocity_controller/commands",
+    DriveMode.POSITION: "forward_position_controller/commands",
+}
+"""As ros2_control's forward_command_controller has them."""
+HEARTBEAT = 0.01
+"""While simulated time stands still, the last joint state is repeated this often [s]: paused is not dead."""
+STEPS_PER_TICK = 20
+"""When many steps are asked for: so that the loop can still be stopped."""
+POLL = 2e-4
+"""[s]"""
+
+
+@dataclass(frozen=True)
+class PhysicsSettings:
+    """How simulated time passes."""
+
+    joints: tuple[str, ...]
+    """Order of commands without names."""
+    real_time_factor: float = 1.0
+    """Simulated seconds per second."""
+    clock_every: int = 10
+    """Steps between two messages on `clock`."""
+    command_timeout: float = 0.02
+    """As in the robot's `DriveSettings` [s]."""
+    patience: float = 0.2
+    """How long simulated time waits for a controller that streamed efforts and is late [s]."""
+    priority: int | None = 70
+    """Of SCHED_FIFO, where permitted."""
+
+
+class Physics:
+    """Steps a world at its own rate and carries messages to and from one robot.
+
+    A controller on a busy machine may be late. Its efforts must not act on for long, and the arm must not be held
+    because of the machine either; so simulated time waits for late efforts, up to `patience`, and only then runs on to
+    the timeout that holds the arm.
+
+    Args:
+        node: Whose topics they are.
+        world: With the robot in it.
+        robot: The one that is commanded.
+        settings: Rate and patience.
+    """
+
+    def __init__(self, node: Node, world: World, robot: SimRobot, settings: PhysicsSettings):
+        self._node, self._world, self._robot, self._settings = node, world, robot, settings
+        self._commands = {
+            mode: HotSubscription(node, Float64MultiArray, topic, qos.NEWEST) for mode, topic in COMMAND_TOPICS.items()
+        }
+        self._states = node.create_publisher(JointState, "joint_states", qos.STATE)
+        self._clock = node.create_publisher(Clock, "clock", qos.COMMAND)
+        self._state_message = JointState(name=list(robot.joint_names))
+        self._loop: PeriodicLoop | None = None
+        self._wanted: _Steps | None = None
+        self._streaming = False
+        """Whether efforts are expected to come."""
+        self._last_command = 0.0
+        self._steps_to_clock = 0
+        self._heartbeat = 0.0
+        self._held = False
+
+    def start(self) -> None:
+        """Lets time run."""
+        period = self._world.time_step / self._settings.real_time_factor
+        spin = min(5e-5, 0.1 * period)
+        settings = LoopSettings(period=period, spin=spin, priority=self._settings.priority, phase=0.0)
+        self._loop = PeriodicLoop(self._tick, settings, on_failure=self._report, name="physics")
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Stops time; the arm stays as it is."""
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+
+    def destroy(self) -> None:
+        """Takes all topics away."""
+        self.stop()
+        for subscription in self._commands.values():
+            subscription.destroy()
+        self._node.destroy_publisher(self._states)
+        self._node.destroy_publisher(self._clock)
+
+    def report(self) -> LoopReport | None:
+        """How the loop has been doing since the last call; None while it does not run."""
+        return self._loop.report() if self._loop is not None else None
+
+    def advance(self, steps: int, go_on: Callable[[], bool]) -> bool:
+        """Has the loop make steps while the world is paused, and waits for them.
+
+        Args:
+            steps: How many.
+            go_on: Asked now and then; when it says no, the rest is left out.
+
+        Returns:
+            Whether all were made.
+        """
+        wanted = _Steps(steps)
+        self._wanted = wanted
+        while not wanted.done.wait(0.05):
+            if not go_on() or self._loop is None or not self._loop.running:
+                self._wanted = None
+                return False
+        return True
+
+    # In the loop.
+
+    def _tick(self, now: float) -> None:
+        if not self._node.context.ok():
+            return
+        self._take_commands()
+        if self._world.paused:
+            self._stand_still(now)
+            return
+        self._await_late_efforts()
+        if self._world.tick():
+            self._publish()
+
+    def _stand_still(self, now: float) -> None:
+        wanted = self._wanted
+        if wanted is not None:
+            for _ in range(min(wanted.left, STEPS_PER_TICK)):
+                self._world.step()
+                self._publish()
+                self._take_commands()
+                wanted.left -= 1
+            if wanted.left == 0:
+                self._wanted = None
+                self._publish_clock()
+                wanted.done.set()
+        elif now - self._heartbeat > HEARTBEAT:
+            self._heartbeat = now
+            self._publish()
+            self._publish_clock()
+
+    def _take_commands(self) -> bool:
+        """Whether an effort command came and was taken."""
+        taken = False
+        for mode, subscription in self._commands.items():
+            message = subscription.newest()
+            if message is None:
+                continue
+            try:
+                self._robot.command(mode, message.data, self._settings.joints)
+            except CommandRefused as refusal:
+                text = f"{subscription.topic}: {refusal}"
+                self._node.get_logger().warning(text, throttle_duration_sec=1.0)
+                continue
+            self._held, self._last_command = False, self._world.time
+            self._streaming = taken = mode is DriveMode.EFFORT
+        return taken
+
+    def _await_late_efforts(self) -> None:
+        age = self._world.time - self._last_command
+        if not self._streaming or age < 0.5 * self._settings.command_timeout:
+            return
+        deadline = time.monotonic() + self._settings.patience
+        while time.monotonic() < deadline:
+            if self._take_commands():
+                return
+            time.sleep(POLL)
+        self._streaming = False
+
+    def _publish(self) -> None:
+        state, message = self._robot.state(), self._state_message
+        _stamp(message.header.stamp, self._world.time_ns)
+        message.position = array.array("d", state.q.tobytes())
+        message.velocity = array.array("d", state.qd.tobytes())
+        message.effort = array.array("d", state.effort.tobytes())
+        self._states.publish(message)
+        self._steps_to_clock -= 1
+        if self._steps_to_clock <= 0:
+            self._publish_clock()
+            self._look_at_holds()
+
+    def _publish_clock(self) -> None:
+        self._steps_to_clock = self._settings.clock_every
+        message = Clock()
+        _stamp(message.clock, self._world.time_ns)
+        self._clock.publish(message)
+
+    def _look_at_holds(self) -> None:
+        if self._held:
+            return
+        late = [name for name, why in self._robot.status().held.items() if why is HoldReason.TIMEOUT]
+        if late:
+            self._held = True
+            self._node.get_logger().warning(
+                f"commands stopped coming at {self._last_command:.3f} s of simulated time: "
+                f"the arm is held until the next one ({_some(late)})"
+            )
+
+    def _report(self, error: Exception) -> None:
+        self._node.get_logger().error(
+            f"a step of the simulation failed: {type(error).__name__}: {error}", throttle_duration_sec=1.0
+        )
+
+
+class _Steps:
+    """Steps that somebody waits for."""
+
+    def __init__(self, count: int):
+        self.left, self.done = count, threading.Event()
+
+
+def _stamp(stamp: Time, time_ns: int) -> None:
+    stamp.sec, stamp.nanosec = divmod(time_ns, 1_000_000_000)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")

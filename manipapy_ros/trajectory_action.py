@@ -1,0 +1,178 @@
+"""Goals of the controller: the action FollowJointTrajectory and the topic for trajectories, one book for both.
+
+A goal is always accepted, because a rejection cannot say why; one that cannot be executed is then aborted with code
+and reason. The control loop leaves the outcome of a goal where a timer finds it, so that nothing here ever waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from control_msgs.action import FollowJointTrajectory
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
+
+from manipapy_core.control import ErrorCode, GoalRefused, GoalStatus, Outcome, Plan, Status
+from manipapy_core.errors import ManipapyError
+
+from .control_thread import ControlThread
+from .lifecycle import NotActive
+from .trajectory_messages import point, seconds, tolerances_from_goal, trajectory_from_message
+
+POLL = 0.02
+"""How often outcomes are looked for and feedback is sent [s]."""
+KEEP_RESULTS = 120
+"""How long a client may take to ask for a result [s]."""
+
+
+class DeferredActionServer(ActionServer):
+    """An action server whose goals end by `finish` and not by the return of a callback.
+
+    rclpy runs one callback per goal from beginning to end: it would block the executor, or, as a coroutine, keep it
+    spinning without rest.
+    """
+
+    def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Callable[..., Any] | None) -> None:
+        if execute_callback is not None:
+            super().notify_execute(goal_handle, execute_callback)
+
+    def finish(self, goal_handle: ServerGoalHandle, outcome: Outcome) -> None:
+        """Ends a goal; the client gets code and text."""
+
+        def conclude(goal_handle: ServerGoalHandle) -> FollowJointTrajectory.Result:
+            if outcome.succeeded:
+                goal_handle.succeed()
+            elif outcome.status is GoalStatus.CANCELED and goal_handle.is_cancel_requested:
+                goal_handle.canceled()
+            else:
+                goal_handle.abort()
+            return FollowJointTrajectory.Result(error_code=int(outcome.code), error_string=outcome.text)
+
+        self.notify_execute(goal_handle, conclude)
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    plan: Plan
+    handle: ServerGoalHandle | None
+    """None for goals of the topic."""
+
+
+class TrajectoryGoals:
+    """Takes goals, tells clients how they go, and how they ended.
+
+    Args:
+        node: Whose action and topic they are.
+        thread: What executes them.
+        is_active: Whether goals are welcome.
+    """
+
+    def __init__(self, node: Node, thread: ControlThread, is_active: Callable[[], bool]):
+        self._node, self._thread, self._is_active = node, thread, is_active
+        self._book: list[_Entry] = []
+        self._server = DeferredActionServer(
+            node,
+            FollowJointTrajectory,
+            "~/follow_joint_trajectory",
+            execute_callback=_not_used,
+            goal_callback=lambda _: GoalResponse.ACCEPT,
+            handle_accepted_callback=self._on_goal,
+            cancel_callback=self._on_cancel,
+            result_timeout=KEEP_RESULTS,
+        )
+        self._topic = node.create_subscription(TrajectoryMessage, "~/joint_trajectory", self._on_message, 1)
+        self._timer = node.create_timer(POLL, self.settle, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def destroy(self) -> None:
+        """Takes action and topic away."""
+        self.abandon("the controller is going away")
+        self._node.destroy_timer(self._timer)
+        self._node.destroy_subscription(self._topic)
+        self._server.destroy()
+
+    def abandon(self, reason: str) -> None:
+        """Ends every goal that still runs."""
+        for entry in self._book:
+            entry.plan.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, reason))
+        self.settle()
+
+    def settle(self) -> None:
+        """Reports what has ended, and feedback of what runs."""
+        if not self._book:
+            return
+        status = self._thread.controller.status()
+        for entry in list(self._book):
+            outcome = entry.plan.outcome
+            if outcome is not None:
+                self._book.remove(entry)
+                self._end(entry.handle, outcome)
+            elif entry.handle is not None and status.goal is entry.plan:
+                entry.handle.publish_feedback(self._feedback(status))
+
+    def _on_goal(self, handle: ServerGoalHandle) -> None:
+        handle.execute()
+        goal = handle.request
+        try:
+            plan = self._submit(goal.trajectory, goal)
+        except GoalRefused as refusal:
+            self._end(handle, refusal.outcome())
+        except ManipapyError as error:
+            self._end(handle, Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, str(error)))
+        else:
+            self._book.append(_Entry(plan, handle))
+
+    def _on_message(self, message: TrajectoryMessage) -> None:
+        try:
+            if not message.points:
+                # By convention an empty trajectory stops the arm.
+                self._thread.controller.hold()
+                return
+            self._book.append(_Entry(self._submit(message, None), None))
+        except ManipapyError as error:
+            self._node.get_logger().error(f"trajectory not executed: {error}")
+
+    def _submit(self, message: TrajectoryMessage, goal: FollowJointTrajectory.Goal | None) -> Plan:
+        if not self._is_active():
+            raise NotActive(self._node.get_fully_qualified_name())
+        stamp = seconds(message.header.stamp)
+        start = None if stamp == 0.0 else self._thread.loop_time(stamp)
+        tolerances = None if goal is None else tolerances_from_goal(goal)
+        return self._thread.controller.submit(trajectory_from_message(message, start), tolerances)
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        for entry in self._book:
+            if entry.handle is handle:
+                self._thread.controller.cancel(entry.plan)
+                return CancelResponse.ACCEPT
+        return CancelResponse.REJECT
+
+    def _end(self, handle: ServerGoalHandle | None, outcome: Outcome) -> None:
+        log = self._node.get_logger()
+        if outcome.succeeded:
+            log.info("goal reached")
+        else:
+            log.warning(f"goal {outcome.status.value}: {outcome.text}")
+        if handle is not None:
+            self._server.finish(handle, outcome)
+
+    def _feedback(self, status: Status) -> FollowJointTrajectory.Feedback:
+        message = FollowJointTrajectory.Feedback(
+            joint_names=list(self._thread.controller.chain.joint_names),
+            desired=point(status.q_ref, status.qd_ref, status.qdd_ref),
+            actual=point(status.q, status.qd),
+            error=point(status.error, status.qd_ref - status.qd),
+        )
+        message.header.stamp = self._thread.stamp
+        elapsed, fraction = divmod(status.goal_time, 1.0)
+        for part in (message.desired, message.actual, message.error):
+            part.time_from_start.sec, part.time_from_start.nanosec = int(elapsed), int(fraction * 1e9)
+        return message
+
+
+def _not_used(_: ServerGoalHandle) -> FollowJointTrajectory.Result:
+    raise AssertionError("goals end by `finish`")

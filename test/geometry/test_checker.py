@@ -1,0 +1,128 @@
+"""The checker as users meet it: shapes of batches, motions, threads, bad input, addresses."""
+
+from __future__ import annotations
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from geometry.arms import arm, configurations, table_world
+
+from manipapy_core.errors import InputError, NotFiniteError, ShapeError
+from manipapy_core.geometry import Checker, RobotBody
+
+
+@pytest.fixture(scope="module")
+def checker():
+    return Checker(arm("panda")[2], table_world())
+
+
+def test_batches_of_any_shape_give_the_same_answers(checker):
+    q = configurations(checker.body.chain, 60)
+    told = checker.check(q)
+    assert told.dtype == bool and told.any() and not told.all()
+    assert np.array_equal(checker.check(q.reshape(3, 4, 5, 7)), told.reshape(3, 4, 5))
+    assert np.array_equal([checker.collides(row) for row in q], told)
+    for count in range(1, 20):
+        assert np.array_equal(checker.check(q[:count]), told[:count])
+    assert np.array_equal(checker.check(q[::-1]), told[::-1])
+    assert checker.check(q[:0]).shape == (0,)
+    assert np.mean(checker.check(q.astype(np.float32)) == told) > 0.98
+
+
+def test_turning_a_joint_all_the_way_round_changes_nothing():
+    _, chain, body = arm("ur5")
+    checker = Checker(body, table_world())
+    q = configurations(chain, 2000)
+    assert np.mean(checker.check(q) == checker.check(q + 4 * np.pi)) > 0.998
+
+
+@pytest.mark.parametrize("step", [0.5, 0.05, 0.01])
+def test_motions_collide_where_their_samples_do(checker, step):
+    q = configurations(checker.body.chain, 400)
+    a, b = q[:200], q[:200] + 0.2 * (q[200:] - q[:200])
+    told = checker.check_edges(a, b, step)
+    for begin, end, answer in zip(a, b, told):
+        # As dense as the checker samples at least
+        fine = np.linspace(begin, end, 400)
+        coarse_hit = checker.check(np.array([begin, end])).any()
+        if coarse_hit:
+            assert answer
+        if answer:
+            assert checker.check(fine).any() or step >= 0.01
+    assert told.any() and not told.all()
+
+
+def test_a_motion_through_an_obstacle_is_seen_between_free_ends(checker):
+    q = configurations(checker.body.chain, 4000)
+    free = q[~checker.check(q)]
+    a, b = free[:500], free[500:1000]
+    inside = np.array([checker.check(np.linspace(x, y, 500)).any() for x, y in zip(a, b)])
+    told = checker.check_edges(a, b, 0.02)
+    assert inside.sum() > 100
+    assert np.mean(told == inside) > 0.97
+
+
+def test_motions_of_no_length_are_configurations(checker):
+    q = configurations(checker.body.chain, 100)
+    assert np.array_equal(checker.check_edges(q, q, 0.1), checker.check(q))
+
+
+def test_threads_share_a_checker(checker):
+    q = configurations(checker.body.chain, 4000)
+    expected = checker.check(q)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: checker.check(q), range(12)))
+    assert all(np.array_equal(result, expected) for result in results)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e6])
+def test_unusable_positions_are_named(checker, value):
+    q = configurations(checker.body.chain, 20)
+    q[13, 4] = value
+    for call in (checker.check, checker.distances, lambda q: checker.check_edges(q, q, 0.1)):
+        with pytest.raises(NotFiniteError) as caught:
+            call(q)
+        assert caught.value.index == (13, 4)
+
+
+def test_wrong_arguments_are_refused(checker):
+    q = np.zeros(7)
+    with pytest.raises(ShapeError):
+        checker.check(np.zeros(6))
+    with pytest.raises(ShapeError):
+        checker.collides(np.zeros((2, 7)))
+    with pytest.raises(InputError, match="real numbers"):
+        checker.check(["a"] * 7)
+    for step in (0.0, -1.0, float("nan"), float("inf"), "small"):
+        with pytest.raises(InputError, match="step"):
+            checker.check_edges(q, q, step)
+    with pytest.raises(InputError, match="alike"):
+        checker.check_edges(np.zeros((3, 7)), np.zeros((2, 7)), 0.1)
+
+
+def test_chain_of_another_robot_is_refused():
+    robot, _, _ = arm("ur5")
+    with pytest.raises(InputError, match="cut it from this robot"):
+        RobotBody.build(robot, arm("panda")[1])
+
+
+def test_raw_addresses_do_the_same(checker):
+    raw = checker.raw()
+    q = configurations(checker.body.chain, 100)
+    work, out = np.empty(raw.work_floats, dtype=np.float32), np.empty(100, dtype=np.uint8)
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    check = ctypes.CFUNCTYPE(number, pointer, pointer, number, pointer, pointer)(raw.check)
+    assert check(raw.scene, q.ctypes.data, len(q), work.ctypes.data, out.ctypes.data) == 0
+    assert np.array_equal(out.astype(bool), checker.check(q))
+    edge = ctypes.CFUNCTYPE(number, pointer, pointer, pointer, number, pointer)(raw.edge)
+    length = np.linalg.norm(q[1] - q[0])
+    strides = int(np.ceil(length / 0.05) + raw.lanes) // raw.lanes
+    hit = edge(raw.scene, q[0].ctypes.data, q[1].ctypes.data, strides, work.ctypes.data)
+    assert bool(hit) == checker.check_edges(q[0], q[1], 0.05)
+
+
+def test_description_names_links_and_reasons():
+    text = arm("panda")[2].describe()
+    assert "checked: " in text and "adjacent" in text and "never in contact" in text

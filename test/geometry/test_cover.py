@@ -1,0 +1,82 @@
+"""Covering spheres: nothing of a link sticks out, and the spheres do not stick out by more than promised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from geometry.arms import ENDS, arm
+
+from manipapy_core.errors import InputError
+from manipapy_core.geometry import Box, Capsule, ConvexMesh, Cylinder, Sphere
+from manipapy_core.geometry.cover import cover, uncovered
+from manipapy_core.geometry.parts import Part, enclosing_ball, union_distance
+
+MESH = ConvexMesh(0.1 * np.random.default_rng(5).normal(size=(30, 3)))
+
+
+def points_of(parts, count=20000):
+    corners = np.concatenate([part.corners() for part in parts])
+    points = np.random.default_rng(6).uniform(corners.min(axis=0), corners.max(axis=0), (count, 3))
+    return points[union_distance(parts, points) <= 0.0]
+
+
+def gap(points, spheres):
+    return np.min(np.linalg.norm(points[:, None] - spheres[:, :3], axis=2) - spheres[:, 3], axis=1)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_every_link_is_covered(name):
+    _, _, body = arm(name)
+    for group in body.groups:
+        assert gap(points_of(group.parts), group.spheres).max() <= 0.0, group.name
+        assert len(uncovered(group.parts, group.spheres, body.overshoot)) == 0, group.name
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_spheres_reach_no_farther_than_promised(name):
+    _, _, body = arm(name)
+    d = np.random.default_rng(7).normal(size=(500, 3))
+    d /= np.linalg.norm(d, axis=1, keepdims=True)
+    for group in body.groups:
+        surface = (group.spheres[:, None, :3] + group.spheres[:, None, 3:4] * d).reshape(-1, 3)
+        assert union_distance(group.parts, surface).max() <= body.overshoot + 1e-9
+        filled = (group.spheres[:, None, :3] + group.spheres[:, None, 4:5] * d).reshape(-1, 3)
+        assert union_distance(group.parts, filled).max() <= 1e-9
+
+
+def test_the_proof_finds_a_missing_sphere():
+    parts = [Part(Box([0.2, 0.2, 0.2]), np.eye(4))]
+    spheres = cover(parts, 0.02)
+    assert len(uncovered(parts, spheres, 0.02)) == 0
+    for index in range(min(len(spheres), 5)):
+        assert len(uncovered(parts, np.delete(spheres, index, axis=0), 0.02)) > 0
+
+
+@pytest.mark.parametrize("shape", [Sphere(0.1), Capsule(0.05, 0.2), Cylinder(0.05, 0.02), MESH, Box([0.02, 0.2, 0.1])])
+@pytest.mark.parametrize("overshoot", [0.012, 0.03])
+def test_single_shapes_are_covered(shape, overshoot):
+    parts = [Part(shape, np.eye(4))]
+    spheres = cover(parts, overshoot)
+    assert gap(points_of(parts, 5000), spheres).max() <= 0.0
+    if isinstance(shape, Sphere):
+        assert len(spheres) == 1
+
+
+@pytest.mark.parametrize("shape", [Sphere(0.1), Capsule(0.05, 0.2), Cylinder(0.05, 0.02), MESH, Box([0.02, 0.2, 0.1])])
+def test_enclosing_ball_holds_everything(shape):
+    parts = [Part(shape, np.eye(4)), Part(Sphere(0.05), np.array([[1, 0, 0, 0.2], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]))]
+    centre, radius = enclosing_ball(parts)
+    assert np.linalg.norm(points_of(parts) - centre, axis=1).max() <= radius + 1e-9
+
+
+def test_absurd_overshoot_is_refused():
+    with pytest.raises(InputError, match="overshoot"):
+        cover([Part(Sphere(0.1), np.eye(4))], 0.0)
+
+
+def test_spheres_per_link_are_in_the_frame_of_the_link():
+    robot, _, body = arm("panda")
+    for link, spheres in body.link_spheres.items():
+        shapes = robot.links[link].collisions
+        middles = np.array([shape.T_link_shape[:3, 3] for shape in shapes])
+        assert gap(middles, spheres).max() < 0.0

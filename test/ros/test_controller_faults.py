@@ -1,0 +1,201 @@
+"""When something dies or lies: the arm is held, and the reason is said."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from manipapy_msgs.msg import ControllerStatus
+from ros_arm import ABORTED, HOME, JOINTS, STILL, SUCCEEDED, Arm, bring_up, stamp_of, wait
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+AWAY = HOME + [0.6, 0.3, -0.4, 0.3, 0.2, -0.5]
+
+
+def test_a_dead_controller_leaves_an_arm_that_is_held_within_fifty_milliseconds(start, peer):
+    arm = Arm(peer, start, "/prompt")
+    states: list[JointState] = []
+    peer.node.create_subscription(JointState, "/prompt/joint_states", states.append, 5000)
+    arm.send(arm.goal(AWAY, seconds=2.0))
+    peer.wait_for(lambda: bool(states) and np.abs(states[-1].velocity).max() > 0.2, "the arm to move")
+    arm.controller.process.send_signal(signal.SIGKILL)
+    arm.controller.process.wait()
+    killed = stamp_of(states[-1])
+    peer.wait_for(lambda: stamp_of(states[-1]) > killed + 1.0, "a second after that")
+    arm.bridge.stop()
+    said = re.search(r"commands stopped coming at ([\d.]+) s", arm.bridge.close())
+    assert said is not None  # when the last command came, in simulated time
+    last_command = float(said[1])
+    later = [state for state in states if stamp_of(state) > last_command + 0.05]
+    assert len(later) > 100
+    assert max(np.abs(state.velocity).max() for state in later) < STILL
+    # Held against gravity, not let go.
+    assert abs(later[-1].effort[1]) > 1.0
+    np.testing.assert_allclose(later[-1].position, later[0].position, atol=2e-3)
+
+
+def test_a_restarted_controller_takes_over_without_a_jerk(start, peer):
+    arm = Arm(peer, start, "/heir")
+    arm.send(arm.goal(AWAY, seconds=2.0))
+    arm.states.wait_until_moving()
+    arm.controller.process.send_signal(signal.SIGKILL)
+    arm.controller.process.wait()
+    arm.states.wait_until_still()
+    before = arm.states.q()
+    arm.controller = start("controller", "-p", "use_sim_time:=true", "-r", "/clock:=clock", namespace="/heir")
+    bring_up(peer, arm.controller)
+    arm.status(lambda status: status.seeded and status.verdict == ControllerStatus.OK)
+    arm.states.assert_still()
+    np.testing.assert_allclose(arm.states.q(), before, atol=2e-3)
+    status, result = arm.execute(arm.goal(HOME, seconds=1.5))
+    assert status == SUCCEEDED, result.error_string
+
+
+def test_a_dead_bridge_stops_the_controller_which_says_why(start, peer):
+    arm = Arm(peer, start, "/orphan")
+    handle = arm.send(arm.goal(AWAY, seconds=3.0))
+    arm.states.wait_until_moving()
+    arm.bridge.process.send_signal(signal.SIGKILL)
+    arm.bridge.process.wait()
+    status, result = arm.outcome(handle)
+    assert status == ABORTED
+    assert "age of the joint state" in result.error_string
+    said = arm.status(lambda status: status.verdict == ControllerStatus.STOP and "no joint state for" in status.reason)
+    assert "bring the simulation or the driver back" in said.reason
+    # It comes back: the stop is kept until it is reset.
+    arm.bridge = start("sim_bridge", "-p", f"initial_positions:={[float(q) for q in HOME]}", namespace="/orphan")
+    bring_up(peer, arm.bridge)
+    arm.states.next()
+    assert arm.status().verdict == ControllerStatus.STOP
+    status, result = arm.execute(arm.goal(AWAY))
+    assert status == ABORTED
+    assert "reset" in result.error_string
+    arm.go_home()
+    assert arm.execute(arm.goal(AWAY))[0] == SUCCEEDED
+
+
+class Feeder:
+    """Joint states by hand, for a controller on wall time."""
+
+    def __init__(self, peer, controller):
+        self._peer = peer
+        namespace = controller.full_name.rsplit("/", 1)[0]
+        self._publisher = peer.node.create_publisher(JointState, f"{namespace}/joint_states", 10)
+        self._statuses: list[ControllerStatus] = []
+        peer.node.create_subscription(ControllerStatus, f"{controller.full_name}/status", self._statuses.append, 10)
+
+    def until(self, condition: Callable[[ControllerStatus], bool], spoil=lambda state: None) -> ControllerStatus:
+        """Feeds until a status fulfils the condition; `spoil` may change each message."""
+        self._statuses.clear()
+
+        def step() -> bool:
+            state = JointState(name=list(JOINTS), position=HOME.tolist(), velocity=[0.0] * 6)
+            state.header.stamp = self._peer.node.get_clock().now().to_msg()
+            spoil(state)
+            self._publisher.publish(state)
+            return any(map(condition, self._statuses))
+
+        self._peer.wait_for(step, "the status that was hoped for")
+        return next(filter(condition, self._statuses))
+
+
+@pytest.fixture(scope="module")
+def fed(start_for_module, peer):
+    """A controller on wall time that is patient enough to be fed by a test."""
+    patience = ("-p", "guard.state_hold_after:=3.0", "-p", "guard.state_stop_after:=20.0")
+    controller = start_for_module("controller", *patience, namespace="/fed")
+    bring_up(peer, controller)
+    return controller, Feeder(peer, controller)
+
+
+def _without_the_elbow(state):
+    state.name[2] = "knee_joint"
+
+
+def _without_velocities(state):
+    state.velocity = []
+
+
+def _nan(state):
+    state.position[4] = float("nan")
+
+
+def _from_another_clock(state):
+    state.header.stamp.sec = 12
+
+
+def test_states_that_do_not_name_every_joint_never_seed_the_arm(fed):
+    status = fed[1].until(lambda status: "knee_joint" in status.reason, _without_the_elbow)
+    assert not status.seeded
+    assert "elbow_joint" in status.reason
+    status = fed[1].until(lambda status: "velocities" in status.reason, _without_velocities)
+    assert not status.seeded
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check", "reason"),
+    [(_nan, "finite numbers", "wrist_2_joint"), (_from_another_clock, "fresh state", "use_sim_time")],
+    ids=["nan", "another clock"],
+)
+def test_states_that_cannot_be_true_hold_or_stop_the_arm(fed, peer, spoil, check, reason):
+    controller, feeder = fed
+    feeder.until(lambda status: status.seeded and status.verdict == ControllerStatus.OK)
+    status = feeder.until(lambda status: status.verdict >= ControllerStatus.HOLD, spoil)
+    assert status.check == check
+    assert reason in status.reason
+    assert peer.call(Trigger, controller, "reset", Trigger.Request()).success
+    feeder.until(lambda status: status.verdict == ControllerStatus.OK)
+
+
+def test_silence_stops_the_arm(start, peer):
+    controller = start("controller", namespace="/quiet")
+    bring_up(peer, controller)
+    feeder = Feeder(peer, controller)
+    feeder.until(lambda status: status.seeded)
+    statuses: list[ControllerStatus] = []
+    peer.node.create_subscription(ControllerStatus, "/quiet/controller/status", statuses.append, 10)
+    peer.wait_for(
+        lambda: bool(statuses) and statuses[-1].verdict == ControllerStatus.STOP and "silent" in statuses[-1].reason,
+        "a stop",
+    )
+
+
+def test_a_paused_simulation_is_not_a_dead_one(start, peer):
+    arm = Arm(peer, start, "/paused")
+    handle = arm.send(arm.goal(AWAY))
+    arm.states.wait_until_moving()
+    assert peer.call(SetBool, arm.bridge, "pause", SetBool.Request(data=True)).success
+    paused_at = arm.states.next()
+    wait(1.5)
+    assert stamp_of(arm.states.next()) == stamp_of(paused_at)
+    assert arm.status().verdict < ControllerStatus.HOLD
+    assert peer.call(SetBool, arm.bridge, "pause", SetBool.Request(data=False)).success
+    status, result = arm.outcome(handle)
+    assert status == SUCCEEDED, result.error_string
+    assert np.abs(arm.states.q() - AWAY).max() < 0.002
+
+
+def test_a_reset_world_aborts_the_goal_and_the_arm_stays_where_it_was_put(start, peer):
+    arm = Arm(peer, start, "/reset")
+    handle = arm.send(arm.goal(HOME + 0.5, HOME - 0.5, seconds=1.5))
+    arm.states.wait_until(lambda state: state.position[0] > 0.4, "the arm to be far from home")
+    assert arm.trigger(arm.bridge, "reset").success
+    status, result = arm.outcome(handle)
+    assert status == ABORTED
+    assert "of joint" in result.error_string
+    arm.states.wait_until_still()
+    arm.states.assert_still()
+    arm.go_home()
+
+
+def test_two_arms_in_two_namespaces_do_not_hear_each_other(start, peer):
+    left, right = Arm(peer, start, "/left"), Arm(peer, start, "/right")
+    status, result = left.execute(left.goal(AWAY))
+    assert status == SUCCEEDED, result.error_string
+    np.testing.assert_allclose(right.states.q(), HOME, atol=2e-3)
+    assert np.abs(left.states.q() - AWAY).max() < 0.002
+    assert right.execute(right.goal(HOME - 0.2))[0] == SUCCEEDED

@@ -1,0 +1,162 @@
+"""Pictures show things where the camera matrices say, as far away as they are."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from manipapy_core import kinematics, lie
+from manipapy_core.errors import InputError
+from manipapy_core.model import Box, Cylinder, Sphere
+from manipapy_core.sim import Mirror, Pinhole, SceneObject, StereoCamera, StereoFrame, World, look_at
+from sim.arms import HOME, arm
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+
+LEFT = look_at([1.0, -0.4, 0.7], [0.1, 0.05, 0.1])
+CAMERA = StereoCamera(Pinhole.from_field_of_view(320, 240, 1.0), 0.08, LEFT)
+RED = (1.0, 0.0, 0.0, 1.0)
+
+
+def see(camera: StereoCamera, *items: SceneObject) -> StereoFrame:
+    with World() as world, Mirror() as mirror:
+        for item in items:
+            world.spawn(item)
+        content, view = world.content_and_view()
+        mirror.load(content)
+        return mirror.stereo(camera, view)
+
+
+def middle_of_red(image: np.ndarray) -> np.ndarray:
+    v, u = np.nonzero((image[..., 0] > 60) & (image[..., 1] < 40))
+    return np.array([u.mean(), v.mean()])
+
+
+def at(position, rotation=None) -> np.ndarray:
+    return lie.pose(rotation, position)
+
+
+def test_look_at_gives_an_optical_frame():
+    T = look_at([1.0, 0.0, 0.5], [0.0, 0.0, 0.5])
+    np.testing.assert_allclose(T[:3, 2], [-1, 0, 0], atol=1e-12)  # z forward
+    np.testing.assert_allclose(T[:3, 1], [0, 0, -1], atol=1e-12)  # y down
+    np.testing.assert_allclose(T[:3, 0], [0, 1, 0], atol=1e-12)  # x right
+    assert np.linalg.det(T[:3, :3]) == pytest.approx(1.0)
+    with pytest.raises(InputError, match="up"):
+        look_at([0, 0, 1], [0, 0, 0])
+
+
+def test_matrices_are_those_of_camera_info():
+    pinhole = CAMERA.pinhole
+    assert pinhole.fx == pytest.approx(160 / math.tan(0.5)) == pinhole.fy
+    np.testing.assert_array_equal(CAMERA.P_left[:, :3], pinhole.K)
+    assert CAMERA.P_right[0, 3] == -pinhole.fx * 0.08
+    point = np.array([0.1, -0.05, 0.9])
+    np.testing.assert_allclose(pinhole.project(point), (pinhole.K @ point / 0.9)[:2])
+    in_right = lie.inverse(CAMERA.T_left_right) @ [*point, 1.0]
+    u, v, w = CAMERA.P_right @ [*point, 1.0]
+    np.testing.assert_allclose(pinhole.project(in_right[:3]), [u / w, v / w])
+
+
+@pytest.mark.parametrize("position", [(0.1, 0.05, 0.1), (0.3, 0.2, 0.25), (0.0, -0.3, 0.0)])
+@pytest.mark.parametrize("shape", [Sphere(0.04), Box([0.05, 0.05, 0.05])])
+def test_things_appear_where_the_matrices_say(position, shape):
+    frame = see(CAMERA, SceneObject("thing", shape, at(position), rgba=RED))
+    point = lie.inverse(LEFT) @ [*position, 1.0]
+    for image, P in ((frame.left, CAMERA.P_left), (frame.right, CAMERA.P_right)):
+        u, v, w = P @ point
+        # The middle of the seen disc is the projection of the centre but for the perspective of its size.
+        assert np.abs(middle_of_red(image) - [u / w, v / w]).max() < 1.0
+    # fx · baseline / Z, from the two pictures alone.
+    disparity = middle_of_red(frame.left)[0] - middle_of_red(frame.right)[0]
+    assert disparity == pytest.approx(CAMERA.pinhole.fx * CAMERA.baseline / point[2], abs=0.5)
+
+
+def test_depth_of_a_sphere_is_right_to_a_millimetre():
+    position, radius = np.array([0.2, 0.0, 0.1]), 0.1
+    frame = see(CAMERA, SceneObject("ball", Sphere(radius), at(position), rgba=RED))
+    centre = (lie.inverse(LEFT) @ [*position, 1.0])[:3]
+    rays = CAMERA.pinhole.rays()
+    # |t ray − centre| = radius, the nearer solution; t is the depth because rays have z = 1.
+    a, b = (rays**2).sum(-1), rays @ centre
+    root = b**2 - a * (centre @ centre - radius**2)
+    normal = (rays * ((b - np.sqrt(np.maximum(root, 0.0))) / a)[..., None] - centre) / radius
+    # Away from the rim, where the surface turns away from the camera and a pixel spans centimetres of depth.
+    inside = (root > 0.0) & (normal[..., 2] < -0.4)
+    truth = (b - np.sqrt(np.maximum(root, 0.0))) / a
+    assert inside.sum() > 500
+    assert np.abs(frame.depth - truth)[inside].max() < 1e-3
+    assert np.isinf(frame.depth[root < -0.01]).all()
+
+
+def test_depth_of_a_tilted_board_is_right_at_every_pixel():
+    """An offset of half a pixel anywhere would show here as millimetres."""
+    rotation = lie.exp_so3([0.5, 0.6, 0.1])
+    T_left_board = at([0.02, 0.01, 0.9], rotation)
+    board = SceneObject("board", Box([0.5, 0.5, 0.02]), LEFT @ T_left_board, rgba=RED)
+    frame = see(CAMERA, board)
+    normal = rotation[:, 2]
+    surface = T_left_board[:3, 3] - np.sign(normal @ T_left_board[:3, 3]) * 0.01 * normal
+    truth = (surface @ normal) / (CAMERA.pinhole.rays() @ normal)
+    hit = CAMERA.pinhole.rays() * truth[..., None] - surface
+    inside = (np.abs(hit @ rotation[:, :2]) < 0.24).all(-1)
+    assert inside.sum() > 5000
+    assert np.abs(frame.depth - truth)[inside].max() < 2e-5
+
+
+def test_principal_point_and_focal_lengths_may_be_anything():
+    pinhole = Pinhole(200, 160, 210.0, 190.0, 90.0, 85.5)
+    camera = StereoCamera(pinhole, 0.05, np.eye(4))
+    frame = see(camera, SceneObject("can", Cylinder(0.03, 0.06), at([0.05, -0.04, 0.8]), rgba=RED))
+    np.testing.assert_allclose(middle_of_red(frame.left), pinhole.project([0.05, -0.04, 0.8]), atol=1.0)
+
+
+def test_camera_on_a_link_moves_with_it():
+    T_tool_left = at([0.0, 0.05, 0.0])
+    camera = StereoCamera(Pinhole.from_field_of_view(64, 48, 1.0), 0.05, T_tool_left, robot="ur5", link="tool0")
+    with World() as world, Mirror() as mirror:
+        T_world_base = at([0.3, 0.0, 0.2])
+        robot = world.add_robot(arm("ur5"), q=HOME["ur5"], T_world_base=T_world_base)
+        content, view = world.content_and_view()
+        mirror.load(content)
+        frame = mirror.stereo(camera, view)
+        T_base_tool = kinematics.forward(arm("ur5").chain("base_link", "tool0"), robot.state().q)
+        np.testing.assert_allclose(frame.T_base_left, T_base_tool @ T_tool_left, atol=1e-6)
+        np.testing.assert_allclose(frame.T_world_left, T_world_base @ T_base_tool @ T_tool_left, atol=1e-6)
+        with pytest.raises(InputError, match="r2d2"):
+            mirror.stereo(StereoCamera(camera.pinhole, 0.05, T_tool_left, robot="r2d2", link="eye"), view)
+
+
+def test_the_arm_itself_is_seen_where_it_is():
+    with World() as world, Mirror() as mirror:
+        world.add_robot(arm("ur5"), q=HOME["ur5"])
+        content, view = world.content_and_view()
+        mirror.load(content)
+        frame = mirror.stereo(CAMERA, view)
+    points = CAMERA.pinhole.rays() * np.where(np.isfinite(frame.depth), frame.depth, 0.0)[..., None]
+    seen = np.isfinite(frame.depth)
+    assert seen.sum() > 3000
+    world_points = points[seen] @ LEFT[:3, :3].T + LEFT[:3, 3]
+    # Everything seen belongs to the arm, so it is near the line of its joints.
+    joints = np.array([T[:3, 3] for T in kinematics.link_poses(arm("ur5").tree(), HOME["ur5"])])
+    spine = np.concatenate([np.linspace(a, b, 20) for a, b in pairwise(joints[:-3])])
+    distance = np.sqrt(((world_points[::50, None] - spine) ** 2).sum(-1)).min(axis=1)
+    assert distance.max() < 0.25
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Pinhole(0, 10, 1.0, 1.0, 0.0, 0.0),
+        lambda: Pinhole(10, 10, 1.0, 1.0, 0.0, 0.0, near=1.0, far=0.5),
+        lambda: Pinhole.from_field_of_view(10, 10, 4.0),
+        lambda: StereoCamera(CAMERA.pinhole, -0.1, np.eye(4)),
+        lambda: StereoCamera(CAMERA.pinhole, 0.1, np.eye(4), robot="ur5"),
+    ],
+)
+def test_impossible_cameras_are_refused(make):
+    with pytest.raises(InputError):
+        make()

@@ -1,0 +1,167 @@
+"""Commands by joint name: what they do, what is refused, and what limits do to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manipapy_core import dynamics
+from manipapy_core.errors import InputError
+from manipapy_core.model import Box
+from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, SceneObject, World
+from sim.arms import HOME, arm
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+
+
+@pytest.fixture
+def world():
+    with World() as world:
+        yield world
+
+
+@pytest.fixture
+def ur5(world):
+    return world.add_robot(arm("ur5"), q=HOME["ur5"])
+
+
+@pytest.fixture
+def panda(world):
+    return world.add_robot(arm("panda"), q=HOME["panda"])
+
+
+def test_joint_order_does_not_matter(world, ur5):
+    order = [3, 0, 5, 1, 4, 2]
+    names = [ur5.joint_names[index] for index in order]
+    goal = np.add(HOME["ur5"], [0.1, -0.1, 0.2, 0.1, -0.2, 0.3])
+    ur5.command(DriveMode.POSITION, goal[order], names)
+    world.step(1500)
+    np.testing.assert_allclose(ur5.state().q, goal, atol=1e-6)
+
+
+def test_joints_without_a_command_stay_where_they_are(world, panda):
+    panda.command(DriveMode.POSITION, [0.04], ["panda_finger_joint1"])
+    world.step(1500)
+    q = panda.state().q
+    assert q[7] == pytest.approx(0.04, abs=1e-4)
+    np.testing.assert_allclose(q[:7], HOME["panda"][:7], atol=1e-5)
+
+
+def test_arm_by_effort_and_gripper_by_position_at_once(world, panda):
+    panda.command(DriveMode.POSITION, [0.03], ["panda_finger_joint1"])
+    for _ in range(1000):
+        tau = dynamics.gravity_forces(panda.chain, panda.state().q)
+        panda.command(DriveMode.EFFORT, tau[:7], panda.joint_names[:7])
+        world.step()
+    # The arm floats: what the gripper does to it shows, and is small.
+    np.testing.assert_allclose(panda.state().q[:7], HOME["panda"][:7], atol=5e-3)
+    assert panda.state().q[7] == pytest.approx(0.03, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_position_is_reached_within_velocity_and_acceleration_limits(world, name):
+    robot = world.add_robot(arm(name), q=HOME[name])
+    goal = np.array(HOME[name]) + (0.5 if name == "ur5" else np.array([0.5] * 7 + [0.015]))
+    robot.command(DriveMode.POSITION, goal)
+    limits, fastest, hardest = robot.chain.limits, 0.0, 0.0
+    before = robot.state().qd
+    for _ in range(2500):
+        world.step()
+        qd = robot.state().qd
+        fastest, hardest = np.maximum(fastest, np.abs(qd)), np.maximum(hardest, np.abs(qd - before) / 1e-3)
+        before = qd
+    np.testing.assert_allclose(robot.state().q, goal, atol=1e-6)
+    assert (fastest <= 1.02 * limits.velocity).all()
+    assert (hardest <= 1.02 * np.minimum(limits.acceleration, 1e6)).all()
+
+
+def test_velocity_is_kept_and_stops_at_the_limit_of_the_joint(world, panda):
+    def drive(steps):
+        for _ in range(steps):
+            panda.command(DriveMode.VELOCITY, [-0.5], ["panda_joint4"])
+            world.step()
+
+    drive(300)
+    assert panda.state().qd[3] == pytest.approx(-0.5, abs=1e-3)
+    drive(2000)
+    assert panda.state().q[3] == pytest.approx(panda.chain.limits.lower[3], abs=1e-3)
+    assert abs(panda.state().qd[3]) < 1e-3
+
+
+def test_limits_cut_commands_and_say_so(world, ur5):
+    huge = np.zeros(6)
+    huge[[1, 4]] = 1e4, -1e4
+    assert ur5.command(DriveMode.EFFORT, huge) == ("shoulder_lift_joint", "wrist_2_joint")
+    world.step()
+    np.testing.assert_array_equal(ur5.state().effort, [0.0, 150.0, 0.0, 0.0, -28.0, 0.0])
+    assert ur5.status().limited == ("shoulder_lift_joint", "wrist_2_joint")
+    assert ur5.command(DriveMode.VELOCITY, [9.0], ["elbow_joint"]) == ("elbow_joint",)
+    assert ur5.command(DriveMode.POSITION, [-9.0], ["elbow_joint"]) == ("elbow_joint",)
+    assert ur5.command(DriveMode.EFFORT, np.zeros(6)) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "joints", "reason"),
+    [
+        ([np.nan, 0, 0, 0, 0, 0], None, "shoulder_pan_joint.*nan"),
+        ([0, 0, np.inf, 0, 0, 0], None, "elbow_joint.*inf"),
+        ([0, 0, 0], None, "3 values.*6 joints"),
+        ([0.0, 0.0], ["elbow_joint"], "2 values.*1 joints"),
+        ([0.0], ["knee_joint"], "knee_joint.*available"),
+        ([0.0, 0.0], ["elbow_joint", "elbow_joint"], "twice"),
+        (["fast"], ["elbow_joint"], "numbers"),
+        ([[0.0]], ["elbow_joint"], "shape"),
+    ],
+)
+def test_bad_commands_are_refused_and_the_last_good_one_stays(world, ur5, values, joints, reason):
+    good = dynamics.gravity_forces(ur5.chain, ur5.state().q)
+    ur5.command(DriveMode.EFFORT, good)
+    with pytest.raises(CommandRefused, match=reason):
+        ur5.command(DriveMode.EFFORT, values, joints)
+    world.step()
+    np.testing.assert_array_equal(ur5.state().effort, good)
+    status = ur5.status()
+    assert status.refusals == 1 and status.last_refusal
+    assert set(status.modes.values()) == {DriveMode.EFFORT}
+
+
+def test_hold_is_no_command(world, ur5):
+    with pytest.raises(CommandRefused, match="hold"):
+        ur5.command(DriveMode.HOLD, np.zeros(6))
+    with pytest.raises(InputError, match="command_timeout"):
+        DriveSettings(command_timeout=0.0)
+
+
+def test_a_blocked_joint_does_not_shoot_off_when_freed(world, ur5):
+    """The arm pushes against a wall that is then taken away."""
+    tool = ur5.link_pose("tool0")[:3, 3]
+    T = np.eye(4)
+    T[:3, 3] = np.add(tool, [0.0, 0.20, 0.0])
+    world.spawn(SceneObject("wall", Box([1.0, 0.1, 1.0]), T))
+    goal = np.add(HOME["ur5"], [0.8, 0, 0, 0, 0, 0])
+    ur5.command(DriveMode.POSITION, goal)
+    world.step(2000)
+    assert {contact.other for contact in ur5.contacts()} == {"wall"}
+    assert ur5.state().q[0] < goal[0] - 0.1
+    world.remove("wall")
+    fastest = 0.0
+    for _ in range(2500):
+        world.step()
+        fastest = max(fastest, float(np.abs(ur5.state().qd).max()))
+    np.testing.assert_allclose(ur5.state().q, goal, atol=1e-5)
+    assert fastest < 2.0
+
+
+def test_an_object_between_the_fingers_is_gripped_and_lifted(world, panda):
+    """Closing on a box by position holds it by friction while the arm moves."""
+    grip = panda.link_pose("panda_hand_tcp")
+    world.spawn(SceneObject("cube", Box([0.03, 0.03, 0.03]), grip, mass=0.05, friction=2.0))
+    for _ in range(300):
+        panda.command(DriveMode.POSITION, [0.0], ["panda_finger_joint1"])
+        world.place("cube", grip)
+        world.step()
+    panda.command(DriveMode.POSITION, np.add(HOME["panda"][:7], [0.3, 0, 0, 0, 0, 0, 0]), panda.joint_names[:7])
+    world.step(1500)
+    carried = np.linalg.inv(panda.link_pose("panda_hand_tcp")) @ world.object_pose("cube")
+    assert np.linalg.norm(carried[:3, 3]) < 0.005
+    assert {contact.link for contact in panda.contacts()} == {"panda_leftfinger", "panda_rightfinger"}

@@ -1,0 +1,98 @@
+"""Mesh files reach PyBullet whole, or an error says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manipapy_core import Robot
+from manipapy_core.errors import MeshNotFound
+from manipapy_core.model import Mesh
+from manipapy_core.sim import SceneError, SceneObject, World
+from manipapy_core.sim.mesh_files import read_stl, readable_mesh
+from reference import urdf_writing as urdf
+
+TRIANGLES = np.array(
+    [
+        [[0, 0, 0], [0, 1, 0], [1, 0, 0]],
+        [[0, 0, 0], [1, 0, 0], [0, 0, 1]],
+        [[0, 0, 0], [0, 0, 1], [0, 1, 0]],
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    ],
+    dtype=np.float32,
+)
+
+
+def stl_text(triangles) -> bytes:
+    facets = "".join(
+        "facet normal 0 0 0\n outer loop\n"
+        + "".join(f"  vertex {x:e} {y:e} {z:e}\n" for x, y, z in triangle)
+        + " endloop\nendfacet\n"
+        for triangle in triangles
+    )
+    return f"solid part\n{facets}endsolid part\n".encode()
+
+
+def stl_binary(triangles) -> bytes:
+    facets = b"".join(np.float32([0, 0, 0]).tobytes() + triangle.tobytes() + b"\0\0" for triangle in triangles)
+    return b"solid, and yet binary".ljust(80, b" ") + np.uint32(len(triangles)).tobytes() + facets
+
+
+@pytest.mark.parametrize("write", [stl_text, stl_binary])
+def test_both_kinds_of_stl_are_read(tmp_path, write):
+    path = tmp_path / "part.STL"
+    path.write_bytes(write(TRIANGLES))
+    np.testing.assert_array_equal(read_stl(str(path)), TRIANGLES)
+    copy = readable_mesh(str(path), str(tmp_path))
+    assert copy.endswith(".obj") and Path(copy).read_text().count("\nf ") == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("cut.stl", stl_binary(TRIANGLES)[:-10], "no triangles"),
+        ("cut_text.stl", stl_text(TRIANGLES)[:-120], "complete"),
+        ("words.stl", b"vertex a b c\n" * 3, "complete"),
+        ("nan.stl", stl_text(np.full((1, 3, 3), np.nan)), "finite"),
+        ("empty.obj", b"v 0 0 0\n", "no faces"),
+        ("part.step", b"ISO-10303", "format"),
+    ],
+)
+def test_broken_files_are_named(tmp_path, name, content, reason):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(MeshNotFound, match=reason):
+        readable_mesh(str(path), str(tmp_path))
+    with pytest.raises(MeshNotFound, match="not there"):
+        readable_mesh(str(tmp_path / "missing.obj"), str(tmp_path))
+
+
+def robot_with(path) -> Robot:
+    shape = f'<collision><geometry><mesh filename="{path.name}"/></geometry></collision></link>'
+    hand = urdf.link("hand", 1.0).replace("</link>", shape)
+    wrist = urdf.joint("wrist", "revolute", "base", "hand", axis=(0, 0, 1))
+    text = urdf.robot("meshed", urdf.link("base"), hand, wrist)
+    return Robot.from_urdf(text, package_paths=[path.parent])
+
+
+@pytest.mark.parametrize("write", [stl_text, stl_binary])
+def test_a_robot_with_stl_has_its_collision_shape(tmp_path, write):
+    pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+    path = tmp_path / "hand.stl"
+    path.write_bytes(write(TRIANGLES))
+    with World() as world:
+        robot = world.add_robot(robot_with(path))
+        assert len(world._client.getCollisionShapeData(robot.body_id, 0)) == 1
+
+
+def test_what_pybullet_cannot_read_is_an_error_and_not_a_warning(tmp_path):
+    pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+    path = tmp_path / "hand.dae"
+    path.write_text("<COLLADA")
+    with World() as world:
+        with pytest.raises(MeshNotFound, match="link 'hand'"):
+            world.add_robot(robot_with(path))
+        with pytest.raises(SceneError, match="format"):
+            world.spawn(SceneObject("part", Mesh(str(path), "hand.dae")))

@@ -1,0 +1,158 @@
+"""When commands stop coming, the arm itself is looked at: it stops, it stays, it never falls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manipapy_core import dynamics
+from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, HoldReason, ResumePolicy, World
+from sim.arms import HOME, arm
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+
+
+def in_motion(world: World, name: str, speed: float, **options):
+    """An arm whose joints all turn at this speed [rad/s] under effort control, the gripper standing still."""
+    robot = world.add_robot(arm(name), q=HOME[name], **options)
+    turning = robot.chain.limits.effort > 0
+    turning[6 if name == "ur5" else 7 :] = False
+    for _ in range(400):
+        state = robot.state()
+        qdd = np.where(turning, 50.0 * (speed - state.qd), -50.0 * state.qd).clip(-5.0, 5.0)
+        robot.command(DriveMode.EFFORT, dynamics.inverse_dynamics(robot.chain, state.q, state.qd, qdd))
+        world.step()
+    assert robot.state().qd[turning].min() > 0.95 * speed
+    return robot
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+@pytest.mark.parametrize("speed", [0.3, 1.0])
+def test_moving_arm_stands_within_50_ms_of_the_last_command(name, speed):
+    with World() as world:
+        robot = in_motion(world, name, speed)
+        world.step(19)
+        assert set(robot.status().modes.values()) == {DriveMode.EFFORT}
+        world.step(2)
+        assert set(robot.status().held.values()) == {HoldReason.TIMEOUT}
+        world.step(29)
+        assert np.abs(robot.state().qd).max() < 0.03 * speed
+        stopped = robot.state().q
+        world.step(2000)
+        assert np.abs(robot.state().q - stopped).max() < 1e-3
+        assert np.abs(robot.state().qd).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_hold_carries_the_arm_and_never_sends_zeros(name):
+    with World() as world:
+        robot = in_motion(world, name, 1.0)
+        for _ in range(200):
+            world.step()
+            weight = np.abs(dynamics.gravity_forces(robot.chain, robot.state().q)).max()
+            assert np.abs(robot.state().effort).max() > 0.3 * weight > 0.0
+        np.testing.assert_allclose(
+            robot.state().effort, dynamics.gravity_forces(robot.chain, robot.state().q), atol=0.5
+        )
+
+
+def test_no_joint_speeds_up_while_the_arm_brakes():
+    with World() as world:
+        robot = in_motion(world, "ur5", 2.0)
+        world.step(20)
+        fastest = np.abs(robot.state().qd)
+        for _ in range(100):
+            world.step()
+            assert (np.abs(robot.state().qd) <= 1.05 * fastest + 0.02).all()
+        assert np.abs(robot.state().qd).max() < 0.02
+
+
+def test_before_the_first_command_the_arm_holds_and_any_command_is_welcome():
+    with World() as world:
+        robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
+        world.step(1000)
+        assert np.abs(robot.state().q - HOME["ur5"]).max() < 1e-9
+        assert set(robot.status().held.values()) == {HoldReason.START}
+        robot.command(DriveMode.EFFORT, np.zeros(6))
+        assert not robot.status().held
+
+
+def test_after_a_timeout_commands_wait_for_enable():
+    with World() as world:
+        robot = in_motion(world, "ur5", 0.3)
+        world.step(100)
+        goal = robot.state().q + 0.05
+        with pytest.raises(CommandRefused, match="enable"):
+            robot.command(DriveMode.POSITION, goal)
+        robot.enable()
+        world.step(50)  # enabled and not commanded: still held
+        assert np.abs(robot.state().qd).max() < 1e-3
+        robot.command(DriveMode.POSITION, goal)
+        world.step(1000)
+        np.testing.assert_allclose(robot.state().q, goal, atol=1e-6)
+        assert robot.status().timeouts == 1
+
+
+def test_the_policy_command_lets_a_fresh_command_resume():
+    with World() as world:
+        settings = DriveSettings(resume=ResumePolicy.COMMAND)
+        robot = in_motion(world, "ur5", 0.3, settings=settings)
+        world.step(100)
+        robot.command(DriveMode.EFFORT, dynamics.gravity_forces(robot.chain, robot.state().q))
+        assert not robot.status().held
+
+
+def test_a_stream_of_nan_is_no_stream_of_commands():
+    with World() as world:
+        robot = in_motion(world, "ur5", 0.3)
+        for _ in range(50):
+            with pytest.raises(CommandRefused):
+                robot.command(DriveMode.EFFORT, [np.nan] * 6)
+            world.step()
+        assert set(robot.status().held.values()) == {HoldReason.TIMEOUT}
+        assert np.abs(robot.state().qd).max() < 0.01
+
+
+def test_other_timeouts_and_other_modes():
+    with World() as world:
+        robot = world.add_robot(arm("ur5"), q=HOME["ur5"], settings=DriveSettings(command_timeout=0.005))
+        robot.command(DriveMode.EFFORT, np.zeros(3), robot.joint_names[3:])
+        robot.command(DriveMode.VELOCITY, [0.2], robot.joint_names[:1])
+        robot.command(DriveMode.POSITION, [-1.2], robot.joint_names[1:2])
+        world.step(6)
+        assert set(robot.status().held) == set(robot.joint_names[2:])
+        world.step(95)
+        assert set(robot.status().held) == set(robot.joint_names) - {robot.joint_names[1]}
+        robot.settings = DriveSettings(command_timeout=float("inf"), resume=ResumePolicy.COMMAND)
+        robot.command(DriveMode.EFFORT, [0.0], robot.joint_names[5:])
+        world.step(1000)
+        assert robot.status().modes[robot.joint_names[5]] is DriveMode.EFFORT
+        assert robot.status().modes[robot.joint_names[1]] is DriveMode.POSITION
+        assert robot.state().q[1] == pytest.approx(-1.2, abs=1e-6)
+
+
+def test_a_requested_hold_stops_the_arm_and_waits_for_enable():
+    with World() as world:
+        robot = in_motion(world, "panda", 0.5)
+        robot.hold()
+        world.step(40)
+        assert np.abs(robot.state().qd).max() < 0.02
+        with pytest.raises(CommandRefused, match="a hold was asked for"):
+            robot.command(DriveMode.EFFORT, np.zeros(8))
+        robot.enable(robot.joint_names[:7])
+        robot.command(DriveMode.POSITION, HOME["panda"][:7], robot.joint_names[:7])
+        assert set(robot.status().held) == {"panda_finger_joint1"}
+
+
+def test_hold_is_stiff_against_a_push():
+    with World() as world:
+        robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
+        world.step(100)
+        link = world._client.getNumJoints(robot.body_id) - 2
+        for _ in range(1000):
+            place = robot.link_pose("tool0")[:3, 3].tolist()
+            world._client.applyExternalForce(robot.body_id, link, [0, 0, -50], place, world._client.WORLD_FRAME)
+            world.step()
+        assert np.abs(robot.state().q - HOME["ur5"]).max() < 0.05
+        world.step(500)
+        assert np.abs(robot.state().q - HOME["ur5"]).max() < 1e-3

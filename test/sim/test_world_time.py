@@ -1,0 +1,133 @@
+"""Simulated time, repeatability to the last bit, saved states, and use from several threads."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.model import Box
+from manipapy_core.sim import DriveMode, SceneObject, SnapshotError, World, read_scene
+from sim.arms import HOME, arm
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+
+LOW = [0.5, 0.9, 0.1, -1.9, 0.1, 2.2, 0.7, 0.02]
+"""A position of the panda that it reaches through the things on the table."""
+
+
+def busy_world() -> World:
+    world = World()
+    world.load_scene(read_scene("table"))
+    world.add_robot(arm("panda"), q=[0.3, 0.4, 0.1, -1.9, 0.1, 2.2, 0.7, 0.02])
+    return world
+
+
+def run(world: World, steps: int) -> np.ndarray:
+    """Positions of everything after every tenth step, on the way to LOW."""
+    robot, rows = world.robots["panda"], []
+    robot.command(DriveMode.POSITION, LOW)
+    for _ in range(steps // 10):
+        world.step(10)
+        state, view = robot.state(), world.view()
+        rows.append(np.concatenate([state.q, state.qd, *(T.ravel() for T in view.T_world_object.values())]))
+    return np.array(rows)
+
+
+def test_two_runs_are_equal_to_the_last_bit():
+    with busy_world() as one, busy_world() as two:
+        first = run(one, 1200)
+        assert np.array_equal(first, run(two, 1200))
+        # And something did happen: the arm has pushed things about.
+        assert {contact.other for contact in one.robots["panda"].contacts()}
+
+
+def test_reset_repeats_the_first_run_to_the_last_bit():
+    with busy_world() as world:
+        first = run(world, 1200)
+        world.reset()
+        assert world.time == pytest.approx(1.2)
+        assert np.array_equal(first, run(world, 1200))
+        world.reset(time=True)
+        assert world.time == 0.0
+
+
+def test_what_follows_a_restore_repeats_to_the_last_bit():
+    with busy_world() as world:
+        run(world, 600)
+        saved = world.save()
+        status = world.robots["panda"].status()
+        first = run(world, 600)
+        world.restore(saved)
+        assert world.time_ns == 600_000_000
+        assert world.robots["panda"].status() == status
+        assert np.array_equal(first, run(world, 600))
+        world.discard(saved)
+
+
+def test_a_state_that_does_not_fit_is_refused():
+    with World() as world, World() as other:
+        saved = world.save()
+        with pytest.raises(SnapshotError, match="another world"):
+            other.restore(saved)
+        world.spawn(SceneObject("box", Box([0.1, 0.1, 0.1])))
+        with pytest.raises(SnapshotError, match="came or went"):
+            world.restore(saved)
+
+
+def test_time_is_the_number_of_steps_and_stands_still_when_paused():
+    with World() as world:
+        world.step(7)
+        assert (world.time_ns, world.time) == (7_000_000, pytest.approx(0.007))
+        world.pause()
+        assert world.paused and not world.tick() and world.time_ns == 7_000_000
+        world.step(3)
+        assert world.time_ns == 10_000_000
+        world.resume()
+        assert world.tick() and world.time_ns == 11_000_000
+
+
+def test_gravity_and_step_are_checked_and_obeyed():
+    with pytest.raises(InputError, match="time_step"):
+        World(time_step=0.5)
+    with pytest.raises(InputError, match="gravity"):
+        World(gravity=(0.0, 0.0, np.nan))
+    with World(gravity=(0.0, 0.0, 0.0), time_step=0.002) as world:
+        world.spawn(SceneObject("box", Box([0.1, 0.1, 0.1]), mass=1.0))
+        world.step(100)
+        assert world.time_ns == 200_000_000
+        np.testing.assert_array_equal(world.object_pose("box"), np.eye(4))
+
+
+def test_a_closed_world_says_so_and_leaves_others_alone():
+    world = World()
+    world.close()
+    world.close()
+    with World() as other:
+        with pytest.raises(ManipapyError, match="closed"):
+            world.step()
+        assert other.time == 0.0
+
+
+def test_one_thread_steps_while_others_spawn_command_and_look():
+    with World() as world:
+        robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
+        stop = threading.Event()
+        loop = threading.Thread(target=lambda: [world.tick() for _ in iter(stop.is_set, True)])
+        loop.start()
+        try:
+            for number in range(30):
+                T = np.eye(4)
+                T[:3, 3] = [2.0, 0.2 * number, 0.5]
+                world.spawn(SceneObject(f"box {number}", Box([0.1, 0.1, 0.1]), T, mass=0.1))
+                robot.command(DriveMode.POSITION, HOME["ur5"])
+                world.view()
+                if number % 2:
+                    world.remove(f"box {number}")
+        finally:
+            stop.set()
+            loop.join()
+        assert len(world.objects()) == 15 and world.time > 0.0
+        assert np.abs(robot.state().q - HOME["ur5"]).max() < 1e-6
