@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import os
 import signal
@@ -127,12 +128,12 @@ def stop_all(children: Iterable[Child], *, patience: float) -> list[Child]:
     for child in children:
         child.signal(signal.SIGINT)
     deadline = time.monotonic() + patience
-    while any([child.is_running for child in children]) and time.monotonic() < deadline:
+    while any(child.is_running for child in children) and time.monotonic() < deadline:
         time.sleep(0.01)
     late = [child for child in children if child.is_running]
     for child in late:
         child.signal(signal.SIGKILL)
-    while any([child.is_running for child in late]):
+    while any(child.is_running for child in late):
         time.sleep(0.005)
     return late
 
@@ -146,10 +147,9 @@ def _die_with_parent() -> None:
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    try:
+    # All of the group may have ended.
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
-    except ProcessLookupError:
-        pass  # all of the group have ended
 
 
 def _signal_name(number: int) -> str:

@@ -86,7 +86,7 @@ def up(
 def move(
     values: Annotated[list[float], typer.Argument(help="Numbers, negative ones too.")],
     joints: Annotated[bool, typer.Option("--joints", help="They are joint positions [rad or m], base first.")] = False,
-    pose: Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of the tip in the base.")] = False,
+    pose: Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of tip in base.")] = False,
     namespace: Namespace = "",
     speed: Annotated[float, typer.Option(help="Share of the limits of velocity and acceleration.")] = 0.3,
 ) -> None:

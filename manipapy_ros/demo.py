@@ -187,8 +187,8 @@ class Demo:
             self.console.print(line)
 
     def _summary_table(self) -> Table:
-        columns = ("motion", "time [s]", "error rms [mrad]", "largest [mrad]", "loop [Hz]", "jitter p50, p99 [µs]", "skipped")
-        table = Table(*columns, title=f"{self.options.robot}, {self.law}")
+        error, loop = ("error rms [mrad]", "largest [mrad]"), ("loop [Hz]", "jitter p50, p99 [µs]", "skipped")
+        table = Table("motion", "time [s]", *error, *loop, title=f"{self.options.robot}, {self.law}")
         for column in table.columns[1:]:
             column.justify = "right"
         for name, leg in self._legs:

@@ -5,6 +5,7 @@ Imports launch and launch_ros, which exist on a ROS distribution only; nothing e
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -163,7 +164,7 @@ def _bring_to_life(nodes: Sequence[LifecycleNode]) -> list[LaunchDescriptionEnti
     entities: list[LaunchDescriptionEntity] = [
         RegisterEventHandler(OnProcessStart(target_action=nodes[0], on_start=[request(nodes[0], configure)]))
     ]
-    for node, following in zip(nodes[:-1], nodes[1:], strict=True):
+    for node, following in itertools.pairwise(nodes):
         entities.append(after(node, "configuring", "inactive", request(following, configure)))
         entities.append(after(node, "activating", "active", request(following, activate)))
     entities.append(after(nodes[-1], "configuring", "inactive", request(nodes[0], activate)))

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import ik, kinematics
+from .. import ik, kinematics, lie
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain
 from ..model.elements import Array
@@ -23,6 +23,7 @@ from .screws import chain_from_screws, pose
 Frame = Literal["space", "body"]
 Limits = list[tuple[float, float]]
 
+_DAMPING = 1e-2
 _SAME_SCREW = 1e-6
 
 
@@ -146,13 +147,25 @@ class SerialManipulator:
         Returns:
             Joint positions (the best found if it failed), whether both errors are small enough, steps taken.
         """
-        start = np.clip(self._vector(thetalist0, "thetalist0"), *np.array(self.joint_limits).T)
-        tolerances = ik.Tolerances(position=ev, orientation=eomg)
-        return _answer(
-            ik.damped_least_squares(
-                self.chain, pose(T_desired, "T_desired"), start, iterations=max_iterations, tolerances=tolerances
-            )
-        )
+        T_desired = pose(T_desired, "T_desired")
+        lower, upper = np.array(self.joint_limits).T
+        theta = np.clip(self._vector(thetalist0, "thetalist0"), lower, upper)
+        error, damping = self._body_error(theta, T_desired), _DAMPING
+        for iteration in range(max_iterations + 1):
+            if np.linalg.norm(error[:3]) <= eomg and np.linalg.norm(error[3:]) <= ev:
+                return theta, True, iteration
+            if iteration == max_iterations:
+                break
+            # The error is a twist in the frame of the end effector, and so must be the Jacobian.
+            J = self.jacobian(theta, "body")
+            step = J.T @ np.linalg.solve(J @ J.T + damping * np.eye(6), error)
+            trial = np.clip(theta + step, lower, upper)
+            trial_error = self._body_error(trial, T_desired)
+            if trial_error @ trial_error < error @ error:
+                theta, error, damping = trial, trial_error, max(damping * 0.1, 1e-12)
+            else:
+                damping = min(damping * 10.0, 1e6)
+        return theta, False, max_iterations
 
     def smart_inverse_kinematics(
         self, T_desired: ArrayLike, thetalist0: ArrayLike | None = None, eomg: float = 1e-6, ev: float = 1e-6
@@ -168,6 +181,10 @@ class SerialManipulator:
         """As `smart_inverse_kinematics`, trying further starts for so long [s] before it gives up."""
         tolerances = ik.Tolerances(position=ev, orientation=eomg)
         return _answer(ik.solve(self.chain, pose(T_desired, "T_desired"), tolerances=tolerances, timeout=timeout))
+
+    def _body_error(self, theta: Array, T_desired: Array) -> Array:
+        """Twist that would take the end effector to its goal in unit time, in its own frame."""
+        return lie.log_se3(lie.inverse(kinematics.forward(self.chain, theta)) @ T_desired)
 
     def _vector(self, values: ArrayLike, name: str) -> Array:
         array = _float64(values)

@@ -159,7 +159,7 @@ def test_inverse_kinematics_says_when_it_fails():
 
 
 def test_smart_and_robust_inverse_kinematics_need_no_start():
-    arm = URDFToSerialManipulator(str(bundled("ur5")), use_pybullet_limits=False).serial_manipulator
+    arm = processor_of("ur5").serial_manipulator
     T = arm.forward_kinematics([0.4, -1.0, 1.2, -0.5, 0.7, 0.1])
     for theta, success, _ in (arm.smart_inverse_kinematics(T), arm.robust_inverse_kinematics(T)):
         assert success

@@ -14,7 +14,7 @@ from ..kernels import UNLIMITED, absolute, clamp, compile_per_joint, switch
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .law import Law
-from .typical import typical_joint_inertia
+from .typical import largest_joint_inertia, typical_joint_inertia
 
 BANDWIDTH = 20.0
 """Natural frequency that default gains aim at [rad/s]; critically damped."""
@@ -105,8 +105,8 @@ class PID(Law):
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
         gains = joint_gains(chain)
-        # Routh asks for ki < kp kd / inertia = 2 ω kp; a tenth of that keeps the damping.
-        gains["ki"] = 0.2 * BANDWIDTH * np.asarray(gains["kp"])
+        # Routh asks for ki < kp kd / inertia; a fifth of that keeps the damping.
+        gains["ki"] = 0.2 * np.asarray(gains["kp"]) * np.asarray(gains["kd"]) / largest_joint_inertia(chain)
         gains["integral_limit"] = np.where(np.isfinite(chain.limits.effort), 0.7 * chain.limits.effort, 100.0)
         return gains
 

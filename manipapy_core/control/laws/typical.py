@@ -39,6 +39,13 @@ def typical_joint_inertia(chain: Chain, rate: float) -> Array:
 
 
 @functools.lru_cache(maxsize=16)
+def largest_joint_inertia(chain: Chain) -> Array:
+    """Most that each joint has to turn when all others stand still [kg m² or kg], shape (n,)."""
+    _, M = _samples(chain)
+    return np.einsum("bii->bi", M).max(axis=0)
+
+
+@functools.lru_cache(maxsize=16)
 def typical_tip_inertia(chain: Chain, rate: float) -> Array:
     """Inertia that the tip shows along and about its own axes [kg m² three times, kg three times], shape (6,)."""
     q, M = _samples(chain)

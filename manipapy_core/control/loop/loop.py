@@ -133,9 +133,13 @@ class PeriodicLoop:
         )
 
     def _run(self) -> None:
-        self._realtime = enter_realtime(self.settings.priority, self.settings.lock_memory)
-        with QuietInterpreter() as interpreter:
-            self._cycle(interpreter)
+        try:
+            self._realtime = enter_realtime(self.settings.priority, self.settings.lock_memory)
+            with QuietInterpreter() as interpreter:
+                self._cycle(interpreter)
+        except BaseException as error:
+            self.failure = error
+            raise
 
     def _cycle(self, interpreter: QuietInterpreter) -> None:
         clock, sleep = time.monotonic_ns, AbsoluteSleep()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 from dataclasses import dataclass
 
@@ -61,7 +60,7 @@ def _schedule(priority: int) -> str | None:
 def _lock_memory() -> str | None:
     """None if it worked, else why not."""
     library = libc()
-    if library is None or not hasattr(library, "mlockall"):
+    if not hasattr(library, "mlockall"):
         return "memory locking: this operating system does not offer it"
     if not _may_lock_everything():
         # With a bounded allowance the call may succeed now and every later allocation fail.
@@ -86,7 +85,6 @@ def _may_lock_everything() -> bool:
     return False
 
 
-def libc() -> ctypes.CDLL | None:
-    """The C library, where there is one to be found."""
-    name = ctypes.util.find_library("c")
-    return ctypes.CDLL(name, use_errno=True) if name else None
+def libc() -> ctypes.CDLL:
+    """The C functions that the interpreter itself is linked with."""
+    return ctypes.CDLL(None, use_errno=True)

@@ -19,8 +19,7 @@ class AbsoluteSleep:
         _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
     def __init__(self) -> None:
-        library = libc() if sys.platform.startswith("linux") else None
-        self._call = getattr(library, "clock_nanosleep", None)
+        self._call = getattr(libc(), "clock_nanosleep", None) if sys.platform.startswith("linux") else None
         self._spec = self._Timespec()
         self._pointer = ctypes.byref(self._spec)
 
