@@ -25,7 +25,7 @@ from manipapy_core.model.elements import Array
 
 from .arm_client import ArmClient
 from .bringup import Options, describe
-from .client import GivenUp
+from .client import GivenUp, NoAnswer
 from .demo_pictures import plot, start_picture
 from .demo_record import Recorder, Summary
 from .demo_tour import PICTURE_STOP, tour
@@ -108,6 +108,7 @@ class Demo:
         robot = Robot.from_urdf(self.options.robot, check_meshes=False)
         chain = self._chain(robot, arm)
         home = arm.positions(chain.joint_names, FIRST_STATE)
+        self._wait_for_controller(recorder)
         self.say(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; `manipapy state` in another terminal")
         posed = self._tour(chain, home, arm, recorder)
         self._save(recorder, robot.name, chain, posed)
@@ -116,6 +117,16 @@ class Demo:
         with self._table(recorder) as live:
             while self.wants_to_go_on():
                 self._show(live, recorder, "holding")
+
+    def _wait_for_controller(self, recorder: Recorder) -> None:
+        """Until it has seen the arm."""
+
+        def ready() -> bool:
+            self.supervisor.check()
+            return recorder.status is not None and recorder.status.seeded
+
+        if not self.supervisor.client.wait_until(ready, FIRST_STATE, give_up=lambda: not self.wants_to_go_on()):
+            raise NoAnswer("controller/status", FIRST_STATE, exists=False)
 
     def _chain(self, robot: Robot, arm: ArmClient) -> Chain:
         """The arm as it is configured in config/<robot>.yaml."""

@@ -73,7 +73,7 @@ def test_extras_are_complete_and_parse(distribution):
 
 def test_core_needs_only_light_packages(distribution):
     names = {Requirement(line).name for line in distribution.install_requires}
-    assert names == {"llvmlite", "numpy", "pyyaml", "rich", "typer", "xacro"}
+    assert names == {"llvmlite", "numba", "numpy", "pyyaml", "rich", "typer", "xacro"}
 
 
 def test_doctor_knows_every_extra(distribution):

@@ -1,0 +1,259 @@
+"""Control over DDS: the bridge and the controller as two processes, as they run for a user.
+
+First the loop: how many ticks a second it makes, how late they begin, how long they take. Then every law follows the
+same trajectory, and plain PD (no gravity, no model) is the yardstick. Figures of the loop come from the controller's
+own status; on a machine that has other things to do they tell about those. A figure of each is drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTrajectoryControllerState
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from manipapy_msgs.msg import ControllerStatus
+from manipapy_msgs.srv import SetMode
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from report import Report
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from manipapy_core.control import LAWS
+
+HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])
+AMPLITUDE = np.array([0.7, 0.35, 0.5, 0.5, 0.5, 0.8])
+PERIODS = np.array([4.0, 3.0, 2.5, 2.0, 2.2, 1.8])
+"""Of the sines that the joints follow [s]."""
+YARDSTICK, BEST = "pd", "computed_torque"
+PATIENCE = 30.0
+"""[s]"""
+BRIDGE = {"initial_positions": HOME.tolist()}
+CONTROLLER = {
+    "use_sim_time": True,
+    "state_rate": 100.0,
+    "status_rate": 1.0,
+    # Nothing but the laws shall be measured: plain PD would be stopped by its path tolerance.
+    "constraints.path": 0.0,
+    "constraints.goal": 0.0,
+    "constraints.stopped_velocity": 0.0,
+    "guard.tracking_error": 3.0,
+    "constraints.start": 3.0,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long the loop is watched (60)")
+    parser.add_argument("--each", type=float, default=8.0, help="length of the trajectory that laws follow (8 s)")
+    parser.add_argument("--plot", type=Path, default=Path("build/bench_control.png"), metavar="FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
+    options = parser.parse_args()
+    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    report = Report()
+    rclpy.init()
+    with nodes() as bench:
+        watch_the_loop(bench, options.seconds, report)
+        errors = follow_with_every_law(bench, options.each, report)
+    rclpy.try_shutdown()
+    draw(options.plot, bench.statuses, errors)
+    report.note(f"drawn in {options.plot}")
+    report.print_bars()
+    if options.json:
+        report.save(options.json)
+    return 0
+
+
+class Bench:
+    """Talks to the two nodes."""
+
+    def __init__(self) -> None:
+        self.node = Node("bench_control")
+        self.statuses: list[ControllerStatus] = []
+        self.states: list[JointTrajectoryControllerState] = []
+        self.node.create_subscription(ControllerStatus, "controller/status", self.statuses.append, 10)
+        self.node.create_subscription(JointTrajectoryControllerState, "controller/controller_state", self._on_state, 10)
+        self._action = ActionClient(self.node, FollowJointTrajectory, "controller/follow_joint_trajectory")
+        self.recording = False
+
+    def _on_state(self, state: JointTrajectoryControllerState) -> None:
+        if self.recording:
+            self.states.append(state)
+
+    def wait_for(self, condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the nodes do not answer")
+            rclpy.spin_once(self.node, timeout_sec=0.05)
+
+    def call(self, kind: type, name: str, request: object) -> object:
+        client = self.node.create_client(kind, name)
+        self.wait_for(client.service_is_ready)
+        answer = client.call_async(request)
+        self.wait_for(answer.done)
+        return answer.result()
+
+    def bring_up(self, name: str) -> None:
+        for step in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+            request = ChangeState.Request(transition=Transition(id=step))
+            if not self.call(ChangeState, f"{name}/change_state", request).success:
+                raise RuntimeError(f"{name} cannot be brought up; see its output above")
+
+    def follow(self, points: np.ndarray, seconds: float) -> str:
+        """Executes points that are equally spaced in time; the error of the result, empty if there was none."""
+        goal = FollowJointTrajectory.Goal()
+        goal.trajectory.joint_names = list(JOINTS)
+        for number, q in enumerate(points, start=1):
+            point = JointTrajectoryPoint(positions=q.tolist())
+            when = round(number * seconds / len(points) * 1e9)
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(when, 1_000_000_000)
+            goal.trajectory.points.append(point)
+        self.wait_for(self._action.server_is_ready)
+        sent = self._action.send_goal_async(goal)
+        self.wait_for(sent.done)
+        answer = sent.result().get_result_async()
+        self.wait_for(answer.done, 20.0 * seconds + PATIENCE)
+        result = answer.result().result
+        return "" if result.error_code == FollowJointTrajectory.Result.SUCCESSFUL else result.error_string
+
+
+JOINTS = [
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+]
+
+
+@contextmanager
+def nodes() -> Iterator[Bench]:
+    """Both processes, active; ended when done."""
+    processes = [
+        subprocess.Popen([sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *_arguments(values)])
+        for name, values in (("sim_bridge", BRIDGE), ("controller", CONTROLLER))
+    ]
+    try:
+        bench = Bench()
+        bench.bring_up("sim_bridge")
+        bench.bring_up("controller")
+        bench.wait_for(lambda: bool(bench.statuses) and bench.statuses[-1].seeded)
+        yield bench
+        bench.node.destroy_node()
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGINT)
+        for process in processes:
+            process.wait(10.0)
+
+
+def excitation(seconds: float) -> np.ndarray:
+    """Sines that begin and end at rest at HOME, a point every 10 ms, shape (m, 6)."""
+    t = np.linspace(0.0, seconds, max(int(100 * seconds), 10) + 1)[1:, None]
+    fade = np.minimum(np.minimum(t, seconds - t) / 1.0, 1.0)
+    fade = fade**3 * (10.0 - 15.0 * fade + 6.0 * fade**2)
+    return HOME + fade * AMPLITUDE * np.sin(2.0 * np.pi * t / PERIODS)
+
+
+def watch_the_loop(bench: Bench, seconds: float, report: Report) -> None:
+    """Rate, lateness and work of the loop while the arm moves under computed torque."""
+    bench.statuses.clear()
+    began, first = time.monotonic(), True
+    while time.monotonic() - began < seconds:
+        problem = bench.follow(excitation(10.0), 10.0)
+        if problem and first:
+            report.note(f"not like for like: {problem}")
+            first = False
+    statuses = bench.statuses[1:]
+    rate = np.mean([status.rate for status in statuses])
+    late = sum(status.late_ticks for status in statuses) / max(sum(round(status.rate) for status in statuses), 1)
+    report.heading(f"The loop, {len(statuses)} s at 1 kHz, {statuses[-1].scheduler} (windows of 1 s)")
+    rows = [
+        [name, unit, *(f"{value:.1f}" for value in np.percentile([getattr(s, field) for s in statuses], [50, 100]))]
+        for name, unit, field in (
+            ("ticks per second", "Hz", "rate"),
+            ("skipped", "per s", "overruns"),
+            ("later than 0.5 ms", "per s", "late_ticks"),
+            ("lateness p99", "µs", "jitter_p99"),
+            ("law and guard p99", "µs", "compute_p99"),
+            ("whole tick p99", "µs", "work_p99"),
+        )
+    ]
+    report.table(["figure", "unit", "median", "worst"], rows)
+    report.promise("achieved rate", {"mean": float(rate)}, 999.0, at_least=True, unit="Hz")
+    report.promise("ticks later than 0.5 ms", {"share": 100.0 * late}, 0.1, at_least=False, unit="%")
+    compute = float(np.median([status.compute_p99 for status in statuses]))
+    report.promise("compute per tick p99", {"median second": compute}, 60.0, at_least=False, unit="µs")
+    report.measurements["loop"] = {row[0]: row[2:] for row in rows}
+
+
+def follow_with_every_law(bench: Bench, seconds: float, report: Report) -> dict[str, np.ndarray]:
+    """Tracking errors of every law that follows, on the same trajectory: arrays of shape (m, 6) by name."""
+    errors = {}
+    for name in [law.name for law in LAWS.values() if law.follows]:
+        bench.call(SetMode, "controller/set_mode", SetMode.Request(law=BEST))
+        bench.follow(HOME[None], 2.0)
+        bench.call(SetMode, "controller/set_mode", SetMode.Request(law=name))
+        bench.states.clear()
+        bench.recording = True
+        problem = bench.follow(excitation(seconds), seconds)
+        bench.recording = False
+        errors[name] = np.array([state.error.positions for state in bench.states])
+        if problem:
+            report.note(f"{name}: {problem}")
+    rms = {name: 1e3 * float(np.sqrt((error**2).mean())) for name, error in errors.items()}
+    report.heading(f"Tracking of {seconds:g} s of sines, UR5, all joints")
+    rows = [
+        [name, "mrad", f"{rms[name]:.4f}", f"{1e3 * np.abs(errors[name]).max():.4f}", f"{rms[YARDSTICK] / rms[name]:.1f}x"]
+        for name in sorted(rms, key=rms.__getitem__)
+    ]
+    report.table(["law", "unit", "RMS", "largest", f"better than {YARDSTICK}"], rows)
+    report.promise(f"{BEST} against {YARDSTICK}", {"ratio": rms[YARDSTICK] / rms[BEST]}, 20.0, at_least=True)
+    report.measurements["tracking RMS [mrad]"] = rms
+    return errors
+
+
+def draw(path: Path, statuses: list[ControllerStatus], errors: dict[str, np.ndarray]) -> None:
+    """Lateness and work over time; tracking of the laws on a logarithmic axis."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (loop, laws) = pyplot.subplots(2, 1, figsize=(9, 8), constrained_layout=True)
+    for field, label in (("jitter_p99", "lateness"), ("work_p99", "whole tick"), ("compute_p99", "law and guard")):
+        loop.plot([max(getattr(status, field), 1.0) for status in statuses], label=label)
+    loop.set(xlabel="time [s]", ylabel="99 of 100 below [µs]", yscale="log", title="The loop at 1 kHz")
+    loop.legend()
+    for name, error in errors.items():
+        laws.plot(1e3 * np.abs(error).max(axis=1), label=name, linewidth=1.0)
+    laws.set(xlabel="sample", ylabel="largest error [mrad]", yscale="log", title="Tracking by law")
+    laws.legend(ncol=3, fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def _arguments(values: dict[str, object]) -> list[str]:
+    return [
+        word
+        for name, value in values.items()
+        for word in ("-p", f"{name}:={str(value).lower() if isinstance(value, bool) else value}")
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
