@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -22,8 +23,8 @@ from .bringup import absolute_namespace, local_discovery
 
 PATIENCE = 10.0
 """How long something may take that should be there already [s]; a busy machine finds nodes slowly."""
-LOOK_UP = 0.05
-"""How often a waiting program looks up from its messages [s]."""
+LOOK_UP = 0.01
+"""How often a waiting program looks whether what it waits for has come [s]."""
 
 
 class NoAnswer(ManipapyError):
@@ -49,9 +50,9 @@ class GivenUp(ManipapyError):
 
 
 class Client:
-    """A node in a context of its own, spun only while something is waited for. Use it in a `with` statement.
+    """A node in a context of its own, spun by a thread of its own. Use it in a `with` statement.
 
-    Signals are left to the program.
+    Signals are left to the program. Callbacks of the node's subscriptions run on the thread.
 
     Args:
         name: Of the node; the number of the process is added, so that several do not collide.
@@ -73,6 +74,9 @@ class Client:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {}
+        self._closing = False
+        self._thread = threading.Thread(target=self._spin, name=f"spin-{name}", daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Client:
         return self
@@ -83,14 +87,26 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Leave the graph."""
+        """Leave the graph; a second call does nothing."""
+        if self._closing:
+            return
+        self._closing = True
+        self._executor.wake()
+        self._thread.join()
         self._executor.shutdown()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    def spin(self, seconds: float = LOOK_UP) -> None:
-        """Handle what arrives within this time [s], at most."""
-        self._executor.spin_once(timeout_sec=seconds)
+    def on_thread(self, function: Callable[[], Any]) -> Any:
+        """What a function returns that runs between callbacks.
+
+        Requests must be sent so: rclpy notes whom an answer is for after it has sent the question, and its action
+        client loses an answer that another thread handles before that.
+        """
+        task = self._executor.create_task(function)
+        if not self.wait_until(task.done, PATIENCE):
+            raise GivenUp("the thread that listens to ROS is stuck in a callback")
+        return task.result()
 
     def wait_until(
         self, condition: Callable[[], bool], seconds: float, *, give_up: Callable[[], bool] = lambda: False
@@ -104,9 +120,11 @@ class Client:
         while not condition():
             if give_up():
                 raise GivenUp("given up waiting")
+            if not self._thread.is_alive():
+                raise GivenUp("the thread that listens to ROS has died; its traceback is above")
             if time.monotonic() > deadline:
                 return False
-            self.spin()
+            time.sleep(LOOK_UP)
         return True
 
     def look_for(self, service_type: type, name: str) -> Any:
@@ -138,11 +156,15 @@ class Client:
         client, full_name = self.look_for(service_type, name), f"{self.namespace}/{name}"
         if not self.wait_until(client.service_is_ready, seconds, give_up=give_up):
             raise NoAnswer(full_name, seconds, exists=False)
-        answer = client.call_async(request)
+        answer = self.on_thread(lambda: client.call_async(request))
         if not self.wait_until(answer.done, seconds, give_up=give_up):
             client.remove_pending_request(answer)
             raise NoAnswer(full_name, seconds, exists=True)
         return answer.result()
+
+    def _spin(self) -> None:
+        while not self._closing:
+            self._executor.spin_once(timeout_sec=0.2)
 
     def transition(self, node: str, transition: int, *, seconds: float, give_up: Callable[[], bool]) -> None:
         """Ask a lifecycle node for a transition.

@@ -61,9 +61,11 @@ class ControlThread:
         self._loop: PeriodicLoop | None = None
         self._compute = Histogram()
 
-    def start(self) -> None:
-        """Begins to control."""
-        self._loop = PeriodicLoop(self._tick, self._settings, on_failure=self.controller.fail, name="control")
+    def start(self, controller: ArmController) -> None:
+        """Begins to control, with a controller that has not ticked yet."""
+        self.controller, self._arrival = controller, -np.inf
+        self._states.newest()  # what came before is no news
+        self._loop = PeriodicLoop(self._tick, self._settings, on_failure=controller.fail, name="control")
         self._loop.start()
 
     def stop(self) -> None:

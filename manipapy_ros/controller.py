@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
 from manipapy_msgs.msg import ControllerStatus
@@ -22,7 +23,9 @@ from std_srvs.srv import Trigger
 from manipapy_core import Robot
 from manipapy_core.control import Action, ArmController, Phase
 from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.model.chain import Chain
 
+from . import params
 from .control_thread import ControlThread, Mode
 from .controller_laws import LiveLaw
 from .controller_settings import PARAMETERS, controller_settings, loop_settings
@@ -39,6 +42,8 @@ REST = 0.6
 class Controller(ManagedNode):
     """One arm, from configure to cleanup; it is controlled while the node is active."""
 
+    prompt = True
+
     def __init__(self) -> None:
         super().__init__("controller", PARAMETERS)
 
@@ -51,13 +56,11 @@ class Controller(ManagedNode):
                 f"no joint moves between {chain.base!r} and {chain.tip!r}; "
                 "set base_link and tip_link to the two ends of the arm"
             )
-        simulated = bool(self.get_parameter("use_sim_time").value)
-        controller = ArmController(chain, controller_settings(values, simulated))
-        controller.set_speed(float(values["speed"]))
-        mode = _mode(str(values["mode"]))
-        self._thread = ControlThread(self, controller, loop_settings(values), simulated=simulated, mode=mode)
+        self._simulated = bool(self.get_parameter("use_sim_time").value)
+        controller, mode = self._controller(chain, values), _mode(str(values["mode"]))
+        self._thread = ControlThread(self, controller, loop_settings(values), simulated=self._simulated, mode=mode)
         self._goals = TrajectoryGoals(self, self._thread, lambda: self.is_active)
-        self._law = LiveLaw(self, chain, values, controller.set_law)
+        self._law = LiveLaw(self, chain, values, lambda law: self._thread.controller.set_law(law))
         self.add_on_set_parameters_callback(self._check_live)
         self.add_post_set_parameters_callback(self._take_up_live)
         self._state_publisher = self.create_lifecycle_publisher(JointTrajectoryControllerState, "~/controller_state", 1)
@@ -78,8 +81,9 @@ class Controller(ManagedNode):
         self.get_logger().info(f"{robot.name}: {values['law']} on {', '.join(chain.joint_names)}")
 
     def activate(self) -> None:
-        """Take the arm over where it is."""
-        self._thread.start()
+        """Take the arm over where it is, with nothing remembered from an earlier time."""
+        values = dict(params.read(self, self.table))
+        self._thread.start(self._controller(self._thread.controller.chain, values))
 
     def deactivate(self) -> None:
         """Bring the arm to rest, then let go; the far side holds it by its own timeout."""
@@ -107,6 +111,11 @@ class Controller(ManagedNode):
         for publisher in (self._state_publisher, self._status_publisher):
             self.destroy_lifecycle_publisher(publisher)
         self._thread.destroy()
+
+    def _controller(self, chain: Chain, values: dict[str, Value]) -> ArmController:
+        controller = ArmController(chain, controller_settings(values, self._simulated))
+        controller.set_speed(float(values["speed"]))
+        return controller
 
     def _publish_state(self) -> None:
         if self.is_active:
@@ -144,7 +153,7 @@ class Controller(ManagedNode):
         response.law = str(self.get_parameter("law").value)
         return response
 
-    def _answer(self, response, act):
+    def _answer(self, response: Any, act: Callable[[], str]) -> Any:
         """Fills in success and message; the user's mistakes become answers that say why."""
         try:
             if not self.is_active:
@@ -199,7 +208,7 @@ def _mode(name: str) -> Mode:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until it is stopped."""
-    return run(Controller, argv, prompt=True)
+    return run(Controller, argv)
 
 
 if __name__ == "__main__":

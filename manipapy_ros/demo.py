@@ -26,16 +26,16 @@ from manipapy_core.model.elements import Array
 from .arm_client import ArmClient
 from .bringup import Options, describe
 from .client import GivenUp, NoAnswer
-from .demo_pictures import plot, start_picture
+from .demo_pictures import CHART, PICTURE, RECORD, start_drawing
 from .demo_record import Recorder, Summary
 from .demo_tour import PICTURE_STOP, tour
-from .supervisor import NodeDied, Supervisor
+from .supervisor import CHECK_EVERY, NodeDied, Supervisor
 from .up import StopWish
 
 FIRST_STATE = 30.0
 """How long the first joint state may take [s]."""
-PICTURE_PATIENCE = 90.0
-"""How long the picture may take [s]."""
+DRAWING_PATIENCE = 180.0
+"""How long plot and picture may take [s]: seconds on a machine that has time for them."""
 QUIET = "warn"
 """Log level of the nodes: the table is what one wants to see."""
 
@@ -59,7 +59,7 @@ class Demo:
         )
         self._end: float | None = None
         self._legs: list[tuple[str, Summary]] = []
-        self._picture: subprocess.Popen[str] | None = None
+        self._drawing: subprocess.Popen[str] | None = None
 
     def say(self, line: str) -> None:
         """Print above the table."""
@@ -93,9 +93,9 @@ class Demo:
                 self.say(str(error))
                 return 1
             finally:
-                if self._picture is not None and self._picture.poll() is None:
-                    self._picture.kill()
-                    self._picture.wait()
+                if self._drawing is not None and self._drawing.poll() is None:
+                    self._drawing.kill()
+                    self._drawing.wait()
         self.say("down; nothing is left running")
         return 0
 
@@ -116,6 +116,7 @@ class Demo:
             self.say("the arm holds and takes goals (`manipapy move --joints …`); Ctrl-C ends everything")
         with self._table(recorder) as live:
             while self.wants_to_go_on():
+                time.sleep(CHECK_EVERY)
                 self._show(live, recorder, "holding")
 
     def _wait_for_controller(self, recorder: Recorder) -> None:
@@ -161,21 +162,23 @@ class Demo:
         return posed
 
     def _save(self, recorder: Recorder, name: str, chain: Chain, posed: Array) -> None:
-        """Plot and picture; the nodes are looked after meanwhile, and Ctrl-C does not wait for them."""
-        chart, picture = self.folder / "tracking.png", self.folder / "scene.png"
-        self._picture = start_picture(self.options.robot, self.options.scene, chain.joint_names, posed, picture)
+        """Record, plot and picture; the nodes are looked after meanwhile, and Ctrl-C does not wait for them."""
+        recorder.save(self.folder / RECORD)
         total = recorder.summary(0.0, recorder.now)
-        plot(recorder, chart, f"{name}, {self.law}: {1e3 * total.rms_error:.3f} mrad rms at {total.rate:.0f} Hz")
-        self.say(f"plot: {chart}")
-        deadline = time.monotonic() + PICTURE_PATIENCE
-        while self._picture.poll() is None and not self.wish() and time.monotonic() < deadline:
-            self.supervisor.client.spin()
+        title = f"{name}, {self.law}: {1e3 * total.rms_error:.3f} mrad rms at {total.rate:.0f} Hz"
+        drawing = start_drawing(self.folder, title, self.options.robot, self.options.scene, chain.joint_names, posed)
+        self._drawing = drawing
+        deadline = time.monotonic() + DRAWING_PATIENCE
+        while drawing.poll() is None and not self.wish() and time.monotonic() < deadline:
+            time.sleep(CHECK_EVERY)
             self.supervisor.check()
-        if self._picture.poll() == 0:
-            self.say(f"picture: {picture}")
-        elif self._picture.poll() is not None:
-            assert self._picture.stdout is not None
-            self.say(f"no picture: {self._picture.stdout.read().strip()}")
+        if drawing.poll() == 0:
+            self.say(f"plot {self.folder / CHART}, picture {self.folder / PICTURE}")
+        elif drawing.poll() is not None:
+            assert drawing.stdout is not None
+            self.say(f"no pictures: {drawing.stdout.read().strip()}")
+        else:
+            self.say(f"no pictures: they were not ready within {DRAWING_PATIENCE:g} s")
 
     # The table.
 
@@ -187,7 +190,6 @@ class Demo:
     def _show(self, live: Live, recorder: Recorder, doing: str) -> None:
         terminal = self.console.is_terminal
         if time.monotonic() - self._shown < (0.2 if terminal else 1.0):
-            self.supervisor.client.spin(0.02)
             return
         self._shown = time.monotonic()
         now = recorder.now

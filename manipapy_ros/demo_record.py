@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState
@@ -48,13 +49,11 @@ class Recorder:
         self.status: ControllerStatus | None = None
         """The newest; None before the first."""
         self.joint_names: list[str] = []
+        self._start = time.monotonic()
         self._samples: list[tuple[float, Array, Array, Array]] = []
         self._statuses: list[tuple[float, ControllerStatus]] = []
-        node.create_subscription(
-            JointTrajectoryControllerState, "controller/controller_state", self._on_state, QUEUE
-        )
+        node.create_subscription(JointTrajectoryControllerState, "controller/controller_state", self._on_state, QUEUE)
         node.create_subscription(ControllerStatus, "controller/status", self._on_status, QUEUE)
-        self._start = time.monotonic()
 
     @property
     def now(self) -> float:
@@ -63,24 +62,37 @@ class Recorder:
 
     def arrays(self) -> tuple[Array, Array, Array, Array]:
         """Times [s], shape (m,), references and positions [rad or m] and efforts [N m or N], shape (m, n)."""
-        if not self._samples:
+        samples = list(self._samples)
+        if not samples:
             empty = np.zeros((0, len(self.joint_names)))
             return np.zeros(0), empty, empty, empty
-        times, references, positions, efforts = zip(*self._samples, strict=True)
+        times, references, positions, efforts = zip(*samples, strict=True)
         return np.array(times), np.array(references), np.array(positions), np.array(efforts)
 
-    def loop(self) -> tuple[Array, Array, Array]:
-        """Times [s], rates [Hz] and 99th percentiles of the jitter [us], each of shape (k,)."""
-        rows = [(t, status.rate, status.jitter_p99) for t, status in self._statuses]
-        table = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
-        return table[:, 0], table[:, 1], table[:, 2]
+    def save(self, path: Path) -> None:
+        """Everything so far as a NumPy file: times [s], positions [rad or m], efforts [N m or N], loop [Hz, us]."""
+        times, reference, measured, effort = self.arrays()
+        rows = [(t, status.rate, status.jitter_p99) for t, status in list(self._statuses)]
+        loop = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(
+            path,
+            joint_names=np.array(self.joint_names),
+            times=times,
+            reference=reference,
+            measured=measured,
+            effort=effort,
+            loop_times=loop[:, 0],
+            loop_rate=loop[:, 1],
+            loop_jitter=loop[:, 2],
+        )
 
     def summary(self, begin: float, end: float) -> Summary:
         """The stretch from `begin` to `end` [s]."""
         times, references, positions, _ = self.arrays()
         inside = (times >= begin) & (times <= end)
         error = np.abs(references[inside] - positions[inside])
-        statuses = [status for t, status in self._statuses if begin <= t <= end]
+        statuses = [status for t, status in list(self._statuses) if begin <= t <= end]
         return Summary(
             duration=end - begin,
             rms_error=float(np.sqrt(np.mean(error**2))) if error.size else float("nan"),

@@ -23,7 +23,7 @@ STOPS = (
 """Names, and distances from home per joint [rad]; as many as the arm has joints are used."""
 PICTURE_STOP = "over the can"
 """Where the picture is taken."""
-WEAVE_TIME = 6.0
+WEAVE_TIME = 5.0
 """[s]"""
 WEAVE_SIZE = (0.45, 0.18, 0.22, 0.35, 0.4, 0.8, 0.4)
 """Largest distance from home per joint [rad]."""
@@ -31,7 +31,7 @@ WEAVE_TURNS = (2, 3, 2, 3, 4, 2, 3)
 """Whole oscillations per joint."""
 LIVELY = 0.8
 """Share of the limits of velocity and acceleration that weaving may use."""
-SPEED = 0.5
+SPEED = 0.6
 """Share of the limits of velocity and acceleration between the stops."""
 ROOM = 0.05
 """Distance that stops keep from position limits [rad]."""

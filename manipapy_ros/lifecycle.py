@@ -23,8 +23,8 @@ from . import params
 NOTICE_SHUTDOWN = 0.2
 """Longest wait [s] of the executor, which nothing wakes for a signal."""
 
-MIDDLEWARE_PRIORITY = 60
-"""Of SCHED_FIFO for threads that carry messages: below the loops that wait for them."""
+MIDDLEWARE_PRIORITY, EXECUTOR_PRIORITY = 60, 50
+"""Of SCHED_FIFO for threads that carry messages and for executors of prompt nodes: below the loops that wait for them."""
 
 
 class _LogUnexpected:
@@ -58,6 +58,9 @@ class ManagedNode(LifecycleNode):
     A node fills in `configure`, `activate`, `deactivate` and `cleanup` as far as it needs them. A ManipapyError
     raised there is the user's to mend: it is logged, the transition fails, and the node stays where it was.
     """
+
+    prompt = False
+    """True: messages must not wait for a busy machine."""
 
     def __init__(self, name: str, table: Sequence[params.Param]):
         super().__init__(name)
@@ -93,8 +96,10 @@ class ManagedNode(LifecycleNode):
         opened = super().on_activate(state)
         if opened is not TransitionCallbackReturn.SUCCESS:
             return opened
+        self._hurry(True)
         failure = self._attempt("activating", self.activate)
         if failure is not None:
+            self._hurry(False)
             super().on_deactivate(state)
             return failure
         self.is_active = True
@@ -103,7 +108,9 @@ class ManagedNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate, then close the publishers."""
         self.is_active = False
-        return self._attempt("deactivating", self.deactivate) or super().on_deactivate(state)
+        failure = self._attempt("deactivating", self.deactivate)
+        self._hurry(False)
+        return failure or super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Give everything back."""
@@ -122,6 +129,17 @@ class ManagedNode(LifecycleNode):
             self.on_deactivate(state)
         if self.is_configured:
             self.on_cleanup(state)
+
+    def _hurry(self, active: bool) -> None:
+        """Real-time scheduling for the executor of a prompt node while it is active, where permitted.
+
+        It shares the interpreter with a loop. On a busy machine an ordinary thread may be put aside while it has the
+        interpreter, and then the loop waits for as long, whatever its own priority.
+        """
+        if self.prompt and active:
+            enter_realtime(EXECUTOR_PRIORITY, lock_memory=False)
+        elif self.prompt:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
     def _attempt(self, doing: str, step: Callable[[], None]) -> TransitionCallbackReturn | None:
         """Take one step; None when it went well, the result of the transition when not."""
@@ -147,7 +165,7 @@ class ManagedNode(LifecycleNode):
         return response
 
 
-def run(make_node: Callable[[], ManagedNode], argv: Sequence[str] | None = None, *, prompt: bool = False) -> int:
+def run(make_node: type[ManagedNode], argv: Sequence[str] | None = None) -> int:
     """Spin a node until Ctrl-C, SIGTERM or a shutdown of its context.
 
     Signals are taken here and not by rclpy, whose handlers shut the context down at once: a node that moves an arm
@@ -156,15 +174,13 @@ def run(make_node: Callable[[], ManagedNode], argv: Sequence[str] | None = None,
     Args:
         make_node: Called once ROS is up.
         argv: Command line with `--ros-args`; that of the process when not given.
-        prompt: Messages must not wait for a busy machine: the threads of the middleware run in real time, where
-            permitted.
 
     Returns:
         Exit code of the process.
     """
     stop = _StopSignal()
     try:
-        with _realtime_threads() if prompt else contextlib.nullcontext():
+        with _realtime_threads() if make_node.prompt else contextlib.nullcontext():
             rclpy.init(args=None if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
             node = make_node()
         executor = SingleThreadedExecutor()

@@ -102,9 +102,7 @@ class ModelServer(ManagedNode):
         for warning in model.robot.warnings:
             self.get_logger().warning(warning)
         chain = model.chain
-        self.get_logger().info(
-            f"{model.robot.name}: {chain.base} → {chain.tip}, joints {', '.join(chain.joint_names)}"
-        )
+        self.get_logger().info(f"{model.robot.name}: {chain.base} → {chain.tip}, joints {', '.join(chain.joint_names)}")
         self._model = model
         if self.is_active:
             self._withdraw()
@@ -193,9 +191,7 @@ class ModelServer(ManagedNode):
 
     # Services.
 
-    def _inverse_kinematics(
-        self, model: ArmModel, request: ComputeIK.Request, response: ComputeIK.Response
-    ) -> None:
+    def _inverse_kinematics(self, model: ArmModel, request: ComputeIK.Request, response: ComputeIK.Response) -> None:
         model_answers.inverse_kinematics(model, request, response, self._latest)
 
     def _answering(self, answer: Callable[[ArmModel, Any, Any], None]) -> Callable[[Any, Any], Any]:

@@ -58,6 +58,8 @@ MOST_STEPS = 100_000
 class SimBridge(ManagedNode):
     """One world with one robot, from configure to cleanup; time runs while the node is active."""
 
+    prompt = True
+
     def __init__(self) -> None:
         super().__init__("sim_bridge", PARAMETERS)
         self._world: World | None = None
@@ -148,7 +150,6 @@ class SimBridge(ManagedNode):
             joints=joints,
             real_time_factor=float(values["real_time_factor"]),
             clock_every=int(values["clock_every"]),
-            command_timeout=float(values["command_timeout"]),
             patience=float(values["patience"]),
             priority=int(values["priority"]) or None,
         )
@@ -246,7 +247,7 @@ class SimBridge(ManagedNode):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until it is stopped."""
-    return run(SimBridge, argv, prompt=True)
+    return run(SimBridge, argv)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ HEARTBEAT = 0.01
 """While simulated time stands still, the last joint state is repeated this often [s]: paused is not dead."""
 STEPS_PER_TICK = 20
 """When many steps are asked for: so that the loop can still be stopped."""
-POLL = 2e-4
+LATE_STEPS = 3
+"""Efforts that are this many steps old are late; on an idle machine they are one or two."""
+POLL = 1e-4
 """[s]"""
 
 
@@ -44,8 +46,6 @@ class PhysicsSettings:
     """Simulated seconds per second."""
     clock_every: int = 10
     """Steps between two messages on `clock`."""
-    command_timeout: float = 0.02
-    """As in the robot's `DriveSettings` [s]."""
     patience: float = 0.2
     """How long simulated time waits for a controller that streamed efforts and is late [s]."""
     priority: int | None = 70
@@ -79,6 +79,8 @@ class Physics:
         self._streaming = False
         """Whether efforts are expected to come."""
         self._last_command = 0.0
+        # Half a step of tolerance: times are sums of steps.
+        self._late = (LATE_STEPS - 0.5) * world.time_step
         self._steps_to_clock = 0
         self._heartbeat = 0.0
         self._held = False
@@ -175,8 +177,7 @@ class Physics:
         return taken
 
     def _await_late_efforts(self) -> None:
-        age = self._world.time - self._last_command
-        if not self._streaming or age < 0.5 * self._settings.command_timeout:
+        if not self._streaming or self._world.time - self._last_command < self._late:
             return
         deadline = time.monotonic() + self._settings.patience
         while time.monotonic() < deadline:

@@ -23,10 +23,12 @@ from .client import Client, GivenUp, NoAnswer, Refused
 
 START_PATIENCE = 60.0
 """How long a node may take to appear, and for each transition [s]: compiling a robot takes seconds the first time."""
-END_PATIENCE = 1.5
+END_PATIENCE = 2.0
 """How long processes may take to end after Ctrl-C, before they are killed [s]."""
-HOLD_PATIENCE = 0.4
+HOLD_PATIENCE = 0.3
 """How long the arm's holding may delay the end [s]; its own watchdogs take over after that."""
+CHECK_EVERY = 0.02
+"""How often the processes are looked at [s]."""
 RESTARTS = 3
 """A node that dies more often than this within `RESTART_WINDOW` is not restarted again."""
 RESTART_WINDOW = 60.0
@@ -128,7 +130,7 @@ class Supervisor:
         """
         end = None if seconds is None else time.monotonic() + seconds
         while not self._wants_to_stop() and (end is None or time.monotonic() < end):
-            self.client.spin()
+            time.sleep(CHECK_EVERY)
             self.check()
 
     def hold(self, seconds: float = HOLD_PATIENCE) -> bool:
@@ -153,8 +155,7 @@ class Supervisor:
             late = stop_all(reversed(running), patience=END_PATIENCE)
             for child in late:
                 self._say(f"{child.name} did not end by itself within {END_PATIENCE:g} s and was killed")
-        if self.children:
-            self.client.close()
+        self.client.close()
         self.children = {}
 
     def _launch(self, spec: NodeSpec) -> None:

@@ -112,7 +112,7 @@ class Arm:
     def __init__(self, peer, start, namespace: str = "", bridge: Sequence[str] = (), controller: Sequence[str] = ()):
         self.peer, self.namespace = peer, namespace
         own_clock = ("-r", "/clock:=clock")
-        home = f"initial_positions:=[{', '.join(f'{value:g}' for value in HOME)}]"
+        home = f"initial_positions:={HOME.tolist()}"
         self.bridge = start("sim_bridge", "-p", home, *bridge, namespace=namespace)
         self.controller = start("controller", "-p", "use_sim_time:=true", *own_clock, *controller, namespace=namespace)
         bring_up(peer, self.bridge)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,7 +45,7 @@ class CheckerCode:
     """Configurations that are checked side by side."""
     addresses: dict[str, int]
     """Of the entries, for callers such as Numba."""
-    calls: dict[str, Callable[..., Any]]
+    calls: Mapping[str, Callable[..., Any]]
     engine: Any
     """Keeps the code alive."""
 

@@ -7,8 +7,8 @@ Configurations are rows of doubles. The workspace is scratch memory of the calli
 from __future__ import annotations
 
 from .checker_layout import LARGEST_POSITION, Header
-from .llvm_convex import call_touching, placed_piece
 from .llvm_code import Code
+from .llvm_convex import call_touching, placed_piece
 from .llvm_types import Lanes
 
 DOUBLES = "declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.ceil.f64(double)\n"
@@ -48,7 +48,8 @@ def _load(lanes: Lanes) -> str:
             short = code.let(f"fptrunc double {exact} to {lanes.scalar}")
             values = code.let(f"insertelement {code.V} {values}, {lanes.scalar} {short}, i32 {lane}")
         code.keep(joints, [values], joint)
-        small = code.let(f"fcmp ole {code.V} {code.absolute(values)}, {code.constant(LARGEST_POSITION)}")  # false for NaN
+        size = code.absolute(values)
+        small = code.let(f"fcmp ole {code.V} {size}, {code.constant(LARGEST_POSITION)}")  # false for NaN
         usable.set(code.both(usable.get(), code.bits(small)))
     code.leave(f"{code.mask} {usable.get()}")
     return code.function(f"{code.mask} @load(ptr %scene, ptr %q, i64 %first, i64 %count, ptr %work)")

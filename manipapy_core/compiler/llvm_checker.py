@@ -1,9 +1,9 @@
 """The collision check of a block of configurations, one per lane, as LLVM IR.
 
-Three levels, each for those lanes only that the one before could not decide:
-bounding balls of links, against the objects and against each other; against objects the fine spheres that cover the
-links; the convex pieces that the links are made of (`llvm_convex`). All of it reads tables (`checker_layout`), so that one piece of
-machine code serves every robot and every world.
+Three levels, each for those lanes only that the one before could not decide: bounding balls of links, against the
+objects and against each other; against objects the fine spheres that cover the links; the convex pieces that the links
+are made of (`llvm_convex`). All of it reads tables (`checker_layout`), so that one piece of machine code serves every
+robot and every world.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
 
 
 def _near_head(code: Code, kind: type[ObjectCode]) -> str:
-    return f"{code.mask} @near_{kind.kind.value}(ptr %scene, ptr %work, i64 %group, i64 %index, {code.mask} %lanes) noinline"
+    arguments = f"ptr %scene, ptr %work, i64 %group, i64 %index, {code.mask} %lanes"
+    return f"{code.mask} @near_{kind.kind.value}({arguments}) noinline"
 
 
 def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str) -> str:
@@ -228,7 +229,7 @@ def _collides(lanes: Lanes) -> str:
         row = code.address("i64", rows, code.times(pair, Pair.WIDTH))
         groups = code.whole(row, Pair.FIRST), code.whole(row, Pair.SECOND)
         reach = code.add(*(code.spread(group_rows(code, group)[1], 3) for group in groups))
-        excess = ball_excess(code, *(centre_of_group(code, group) for group in groups), reach)
+        excess = ball_excess(code, centre_of_group(code, groups[0]), centre_of_group(code, groups[1]), reach)
         near = code.without(code.where_negative(excess), hit.get())
         with code.when(code.some(near)):
             arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"

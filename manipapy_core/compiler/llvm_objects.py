@@ -41,6 +41,8 @@ class ObjectCode:
 
 
 class AlignedBoxCode(ObjectCode):
+    """A box along the axes of the base: the kind that there is most of."""
+
     kind = ObjectKind.ALIGNED_BOX
 
     def beyond(self, point: Vector3) -> list[str]:
@@ -64,6 +66,8 @@ class AlignedBoxCode(ObjectCode):
 
 
 class BoxCode(AlignedBoxCode):
+    """A box with axes of its own."""
+
     kind = ObjectKind.BOX
 
     def local(self, offset: Vector3) -> Vector3:

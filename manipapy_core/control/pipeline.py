@@ -19,6 +19,10 @@ from .settings import ControllerSettings
 from .state import Array, State
 from .state_filter import StateFilter
 
+HOLD = Action.HOLD
+UNSEEN = (Check.FINITE, Check.FRESH)
+"""Checks that leave nothing to be seen of the arm."""
+
 
 class Pipeline:
     """The parts of a controller and how they meet in a tick.
@@ -38,8 +42,9 @@ class Pipeline:
         self.guard = Guard(chain, settings.guard, self.bounds, settings.period)
         self.hold = Hold(chain, self.bounds, gravity=settings.gravity, payload=settings.payload)
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
-        self.state = State(np.zeros(n), np.zeros(n))
-        """What the law acts on: measured or filtered."""
+        self._measured = np.zeros((2, n))
+        self.state = State.of_block(self._measured)
+        """What the law acts on: measured or filtered; a buffer."""
         self.tau, self._last = np.zeros(n), np.zeros(n)
         """What the arm gets, and what it got one tick before."""
         self.verdict: Verdict = PASSED
@@ -111,21 +116,21 @@ class Pipeline:
         dt = now - self.now if self.seeded else period
         self.now = now
         verdict = self.guard.check_input(now, dt, q, qd, stamp)
-        visible = verdict.check is not Check.FINITE and verdict.check is not Check.FRESH
+        visible = verdict.check not in UNSEEN
         if not self.seeded:
             if not visible:
                 self.verdict = verdict
                 return False
-            self._seed(q, qd)
+            self._seed()
         # After a stall the arm goes on where it was; it does not jump to where it would have been.
         step = min(max(dt, 0.1 * period), 5.0 * period)
-        self._look(q, qd, step, visible, stamp)
-        if verdict.action >= Action.HOLD:
+        self._look(step, visible, stamp)
+        if verdict.action >= HOLD:
             self.begin_hold(verdict)
         self._last, self.tau = self.tau, self._last
         if not self.guard.holding:
             verdict = self._run_law(now, dt, step)
-            if verdict.action >= Action.HOLD:
+            if verdict.action >= HOLD:
                 self.begin_hold(verdict)
         if self.guard.held is not None:
             verdict = self.guard.held
@@ -141,11 +146,11 @@ class Pipeline:
         self._last[:] = self.tau
         self.guard.limit(self.hold.step(period), self._last, period, self.tau)
 
-    def _seed(self, q: Array, qd: Array) -> None:
+    def _seed(self) -> None:
         """Begins with the arm as it is: at rest it is held there, in motion it is slowed down."""
         self.seeded = True
-        self.hold.see(q, qd)
-        self.state.take(q, qd)
+        self.hold.see(self.guard.measured)
+        np.copyto(self._measured, self.guard.measured)
         self.hold.capture()
         np.clip(self.hold.step(0.0), -self.chain.limits.effort, self.chain.limits.effort, self.tau)
         self._resume()
@@ -156,25 +161,23 @@ class Pipeline:
         self.switcher.applied(self.tau)
         self.switcher.restart()
 
-    def _look(self, q: Array, qd: Array, dt: float, visible: bool, stamp: float) -> None:
+    def _look(self, dt: float, visible: bool, stamp: float) -> None:
         """Takes the measurement, or goes on without one."""
         new, self._stamp = visible and stamp != self._stamp, stamp
         if new:
-            self.hold.see(q, qd)
+            self.hold.see(self.guard.measured)
+            np.copyto(self._measured, self.guard.measured)
         else:
             self.hold.predict(self.tau, dt)
         back, self._blind = self._blind and visible, not visible
         if back and self.guard.holding:
             # The arm is not quite where it was thought to be; it is not pulled back there.
             self.hold.capture()
-        if self.filter is None:
-            if visible:
-                self.state.take(q, qd)
-            return
-        if back:
-            self.filter.start(q, qd)
-        filtered = self.filter.update(q, qd, dt) if new else self.filter.predict(dt)
-        self.state.take(filtered.q, filtered.qd)
+        if self.filter is not None:
+            q, qd = self._measured
+            if back:
+                self.filter.start(q, qd)
+            self.state = self.filter.update(q, qd, dt) if new else self.filter.predict(dt)
 
     def _run_law(self, now: float, dt: float, step: float) -> Verdict:
         law, state, execution = self.switcher.law, self.state, self.execution

@@ -32,6 +32,11 @@ class State:
         q = np.array(q, dtype=np.float64)
         return cls(q, np.zeros_like(q))
 
+    @classmethod
+    def of_block(cls, block: Array) -> State:
+        """Views of the rows of an array of shape (2 or more, n), which is copied in one go."""
+        return cls(block[0], block[1])
+
     def take(self, q: Array, qd: Array) -> None:
         """Copies numbers into the buffers."""
         self.q[:] = q

@@ -1,7 +1,7 @@
 """Kalman filter of joint states: smooth positions and velocities from noisy or missing ones.
 
-Each joint is a point with an acceleration that changes by white jerk. Joints do not know of each other, so the
-filter runs on one row of numbers per joint, all rows in one compiled call.
+Each joint is a point with an acceleration that changes by white jerk. Joints do not know of each other: the formulas
+are those of one joint, compiled for all of them into one call.
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ class StateFilter:
 
     def __init__(self, chain: Chain, settings: FilterSettings | None = None):
         settings = settings or FilterSettings()
-        self._measures_velocity = settings.velocity_noise is not None
         n = chain.n
-        self._noise = np.empty((n, 3))
-        for column, (name, value) in enumerate(
+        self._noise = np.empty((3, n))
+        for row, (name, value) in enumerate(
             (
                 ("position_noise", settings.position_noise),
                 ("velocity_noise", settings.velocity_noise if settings.velocity_noise is not None else 1.0),
@@ -57,34 +56,35 @@ class StateFilter:
             levels = joint_vector(np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)), chain, name)
             for level in levels:
                 positive(float(level), name, "standard deviation or density")
-            self._noise[:, column] = levels**2
-        self._predict, self._update = prediction_kernel(), update_kernel(self._measures_velocity)
-        self._belief, self._next = np.zeros((n, BELIEF)), np.zeros((n, BELIEF))
-        self._measurement, self._dt = np.zeros((n, 2)), np.zeros(1)
-        self.state = State(np.zeros(n), np.zeros(n))
+            self._noise[row] = levels**2
+        self._predict: Any = prediction_kernel(n)
+        self._update: Any = update_kernel(n, settings.velocity_noise is not None)
+        # Kernels read one belief and write the other; their first two rows are the state.
+        self._belief, self._next = np.zeros((BELIEF, n)), np.zeros((BELIEF, n))
+        self.state, self._next_state = State.of_block(self._belief), State.of_block(self._next)
         """Filtered state; a buffer."""
+        self._dt = np.zeros(1)
         self.started = False
         """False: the next measurement is taken as it is."""
 
     @property
     def acceleration(self) -> Array:
         """Filtered acceleration [rad/s² or m/s²], shape (n,)."""
-        return self._belief[:, 2].copy()
+        return self._belief[2].copy()
 
     @property
     def covariance(self) -> Array:
         """Of position, velocity and acceleration of each joint, shape (n, 3, 3)."""
-        full = self._belief[:, 3:][:, [0, 1, 2, 1, 3, 4, 2, 4, 5]]
-        return full.reshape(-1, 3, 3)
+        full = self._belief[3:][[0, 1, 2, 1, 3, 4, 2, 4, 5]]
+        return full.T.reshape(-1, 3, 3)
 
     def start(self, q: Array, qd: Array) -> None:
         """Believes a measurement, and that the acceleration is about zero."""
         belief, noise = self._belief, self._noise
         belief.fill(0.0)
-        belief[:, 0], belief[:, 1] = q, qd
-        belief[:, 3], belief[:, 6] = noise[:, 0], noise[:, 1]
-        belief[:, 8] = 10.0 * noise[:, 2]
-        self._publish()
+        belief[0], belief[1] = q, qd
+        belief[3], belief[6] = noise[0], noise[1]
+        belief[8] = 10.0 * noise[2]
         self.started = True
 
     def update(self, q: Array, qd: Array, dt: float) -> State:
@@ -98,26 +98,22 @@ class StateFilter:
         if not self.started:
             self.start(q, qd)
             return self.state
-        self._measurement[:, 0], self._measurement[:, 1] = q, qd if self._measures_velocity else 0.0
         self._dt[0] = dt
-        if self._update(self._belief, self._measurement, self._noise, self._dt, self._next):
-            self._belief, self._next = self._next, self._belief
-            self._publish()
-        else:
-            self.predict(dt)
-        return self.state
+        if self._update(self._belief, q, qd, self._noise, self._dt, self._next):
+            return self._turn_over()
+        return self.predict(dt)
 
     def predict(self, dt: float) -> State:
         """Goes on without a measurement for a time [s]."""
         self._dt[0] = dt
         if self._predict(self._belief, self._noise, self._dt, self._next):
-            self._belief, self._next = self._next, self._belief
-            self._publish()
+            self._turn_over()
         return self.state
 
-    def _publish(self) -> None:
-        np.copyto(self.state.q, self._belief[:, 0])
-        np.copyto(self.state.qd, self._belief[:, 1])
+    def _turn_over(self) -> State:
+        self._belief, self._next = self._next, self._belief
+        self.state, self._next_state = self._next_state, self.state
+        return self.state
 
 
 def predicted(belief: Sequence[Any], noise: Sequence[Any], dt: Sequence[Any]) -> list[Any]:
@@ -163,24 +159,37 @@ def measured(belief: Sequence[Any], which: int, value: Any, variance: Any) -> li
 
 
 @functools.cache
-def prediction_kernel() -> Any:
-    """Compiled `predicted`, one row per joint: kernel(belief, noise, dt, out)."""
-    inputs = [Input("belief", (BELIEF,)), Input("noise", (3,)), Input("dt", (1,), shared=True)]
-    return compile_formula("kalman_prediction", inputs, (BELIEF,), predicted)
+def prediction_kernel(n: int) -> Any:
+    """Compiled `predicted` for n joints: kernel(belief, noise, dt, out)."""
+
+    def all_joints(belief: Any, noise: Any, dt: Any) -> list[Any]:
+        return _interleave([predicted(belief[j::n], noise[j::n], dt) for j in range(n)])
+
+    inputs = [Input("belief", (BELIEF, n)), Input("noise", (3, n)), Input("dt", (1,))]
+    return compile_formula(f"kalman_prediction_{n}", inputs, (BELIEF, n), all_joints)
 
 
 @functools.cache
-def update_kernel(with_velocity: bool) -> Any:
-    """Compiled prediction and measurement: kernel(belief, measurement, noise, dt, out)."""
+def update_kernel(n: int, with_velocity: bool) -> Any:
+    """Compiled prediction and measurement for n joints: kernel(belief, q, qd, noise, dt, out)."""
 
-    def step(belief: Any, measurement: Any, noise: Any, dt: Any) -> list[Any]:
-        after = measured(predicted(belief, noise, dt), 0, measurement[0], noise[0])
-        return measured(after, 1, measurement[1], noise[1]) if with_velocity else after
+    def one_joint(belief: Any, q: Any, qd: Any, noise: Any, dt: Any) -> list[Any]:
+        after = measured(predicted(belief, noise, dt), 0, q, noise[0])
+        return measured(after, 1, qd, noise[1]) if with_velocity else after
+
+    def all_joints(belief: Any, q: Any, qd: Any, noise: Any, dt: Any) -> list[Any]:
+        return _interleave([one_joint(belief[j::n], q[j], qd[j], noise[j::n], dt) for j in range(n)])
 
     inputs = [
-        Input("belief", (BELIEF,)),
-        Input("measurement", (2,)),
-        Input("noise", (3,)),
-        Input("dt", (1,), shared=True),
+        Input("belief", (BELIEF, n)),
+        Input("q", (n,)),
+        Input("qd", (n,)),
+        Input("noise", (3, n)),
+        Input("dt", (1,)),
     ]
-    return compile_formula(f"kalman_update_{int(with_velocity)}", inputs, (BELIEF,), step)
+    return compile_formula(f"kalman_update_{int(with_velocity)}_{n}", inputs, (BELIEF, n), all_joints)
+
+
+def _interleave(joints: list[list[Any]]) -> list[Any]:
+    """From one list per joint to one row per number."""
+    return [joint[row] for row in range(BELIEF) for joint in joints]

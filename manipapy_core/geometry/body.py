@@ -111,8 +111,9 @@ class RobotBody:
         return self.chain.link_placements[names.index(link)][0] + 1
 
     def describe(self) -> str:
-        """What a person wants to know: spheres and parts per link, the pairs that are checked and those that are not."""
-        lines = [f"{self.chain.robot_name}: covering spheres reach at most {1e3 * self.overshoot:g} mm beyond the links"]
+        """What a person wants to know: spheres and parts per link, which pairs are checked and which are not."""
+        name, reach = self.chain.robot_name, 1e3 * self.overshoot
+        lines = [f"{name}: covering spheres reach at most {reach:g} mm beyond the links"]
         lines += [f"  {group.name}: {len(group.parts)} parts, {len(group.spheres)} spheres" for group in self.groups]
         for pair in self.pairs:
             lines.append(f"  checked: {self.groups[pair.first].name} – {self.groups[pair.second].name}")

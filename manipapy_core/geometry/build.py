@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,8 @@ def _choose_pairs(
         else:
             # What touches most often comes first: a hit ends the search.
             order = np.argsort(-touching[rows][clear[rows] > 0], kind="stable")
-            chosen.append((int(touching[rows].max()), GroupPair(pair.first, pair.second, tuple(parts[i] for i in order))))
+            sorted_pair = GroupPair(pair.first, pair.second, tuple(parts[i] for i in order))
+            chosen.append((int(touching[rows].max()), sorted_pair))
     chosen.sort(key=lambda item: -item[0])
     return tuple(pair for _, pair in chosen), ignored
 
@@ -138,7 +140,10 @@ def _digest(robot: Robot, chain: Chain, overshoot: float) -> str:
         for shape in link.collisions
     ]
     lower, upper = sampling_limits(chain)
-    bodies = [(body.parent, body.T_parent_body.tobytes(), body.axis.tobytes(), body.dof, body.ratio) for body in chain.bodies]
+    bodies = [
+        (body.parent, body.T_parent_body.tobytes(), body.axis.tobytes(), body.revolute, body.dof, body.ratio)
+        for body in chain.bodies
+    ]
     placements = [(body, T.tobytes()) for body, T in chain.link_placements]
     parts = (cache.source_digest(), shapes, meshes, bodies, placements, lower.tobytes(), upper.tobytes(), overshoot)
     digest.update(repr(parts).encode())
@@ -147,12 +152,13 @@ def _digest(robot: Robot, chain: Chain, overshoot: float) -> str:
 
 def _numbers_of(geometry: Geometry) -> list[str]:
     values = (getattr(geometry, entry.name) for entry in fields(geometry))
-    return [value if isinstance(value, str) else np.asarray(value, dtype=np.float64).tobytes().hex() for value in values]
+    return [value if isinstance(value, str) else np.asarray(value, np.float64).tobytes().hex() for value in values]
 
 
 def _write(name: str, spheres: dict[str, Array], counts: tuple[NDArray[np.int64], ...]) -> None:
     content = io.BytesIO()
-    np.savez_compressed(content, counts=np.array(counts), **{f"spheres/{link}": rows for link, rows in spheres.items()})
+    arrays: dict[str, Any] = {f"spheres/{link}": rows for link, rows in spheres.items()}
+    np.savez_compressed(content, counts=np.array(counts), **arrays)
     cache.write(name, content.getvalue())
 
 

@@ -24,7 +24,7 @@ FINEST = 1.0 / 32.0
 """Edge of the smallest cubes of the proof, in overshoots."""
 HALF_DIAGONAL = 0.5 * 3.0**0.5
 """Of a cube, in edges."""
-CANDIDATES, SAMPLES = 500, 400
+CANDIDATES, CORNERS, SAMPLES = 150, 60, 300
 """Per part."""
 
 
@@ -94,6 +94,10 @@ def _candidates(parts: Sequence[Part], rng: np.random.Generator) -> Array:
     for part in parts:
         inside = _inside(part, CANDIDATES, rng)
         points += [inside, _pushed_inwards(part, inside), part.centre[None]]
+        # From corners and rims inwards: somewhere there is the largest ball that still reaches the corner.
+        sharp = _edges(part, CORNERS)
+        inwards = _pushed_inwards(part, part.centre + 0.98 * (sharp - part.centre)) - sharp
+        points += [sharp + share * inwards for share in np.linspace(0.1, 1.0, 10)]
         middle = part.corners().mean(axis=0)
         ends = part.T_frame_shape[:3, :3].T * np.ptp(part.local(part.corners()), axis=0)[:, None]
         points += [middle + np.linspace(-0.5, 0.5, 41)[1:-1, None] * axis for axis in ends]
@@ -108,23 +112,24 @@ def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
         inside = _inside(part, 4 * SAMPLES, rng)
         # Outwards along the way to the surface, found from the distance itself
         step = 1e-5 * part.bound
-        slope = np.stack(
-            [part.signed_distance(inside + step * axis) - part.signed_distance(inside - step * axis) for axis in np.eye(3)],
-            axis=-1,
+        ahead, behind = (
+            np.stack([part.signed_distance(inside + side * axis) for axis in np.eye(3)], axis=-1)
+            for side in (step, -step)
         )
+        slope = ahead - behind
         length = np.linalg.norm(slope, axis=1, keepdims=True)
         outwards = slope / np.where(length > 0.0, length, 1.0)
         surface = inside - part.signed_distance(inside)[:, None] * outwards
-        points += [inside[:SAMPLES], surface, _edges(part)]
+        points += [inside[:SAMPLES], surface, _edges(part, SAMPLES // 2)]
     samples = np.concatenate(points)
     inner = union_distance(parts, samples) < -1e-6
     # Of the inside a few are enough: large balls hold it anyway.
     return samples[~inner | (np.arange(len(samples)) % 4 == 0)]
 
 
-def _edges(part: Part) -> Array:
+def _edges(part: Part, count: int) -> Array:
     """Points that stick out most: corners and rims."""
-    directions = np.random.default_rng(2).normal(size=(200, 3))
+    directions = np.random.default_rng(2).normal(size=(count, 3))
     return np.array([part.farthest_from(part.centre - part.bound * d / np.linalg.norm(d)) for d in directions])
 
 
@@ -150,8 +155,10 @@ def _pushed_inwards(part: Part, points: Array) -> Array:
 
 
 def _choose(centres: Array, radii: Array, points: Array) -> list[int]:
-    """Greedy set cover: always the ball that holds most of the points not held yet; then those that others replace
-    are given up."""
+    """Greedy set cover: always the ball that holds most of the points not held yet.
+
+    Balls whose points others hold as well are given up in the end.
+    """
     squares = np.sum(points**2, axis=1)[:, None] + np.sum(centres**2, axis=1) - 2.0 * points @ centres.T
     held_by = squares < radii**2
     gain = held_by.sum(axis=0, dtype=np.int32)

@@ -101,10 +101,11 @@ def build_scene(
         last = count + len(group.spheres)
         group_integers.append([group.frame, count, last, first, pieces.count])
         group_numbers.append([*group.centre, group.bound + pad + SAFETY, group.reach + pad + SAFETY, group.nearest])
-        spheres.append(group.spheres + [0.0, 0.0, 0.0, pad + SAFETY, 0.0])
+        spheres.append(group.spheres + np.array([0.0, 0.0, 0.0, pad + SAFETY, 0.0]))
         count = last
     robot_pieces = pieces.count
-    pair_rows, piece_pairs = [], []
+    pair_rows: list[list[int]] = []
+    piece_pairs: list[list[int]] = []
     for pair in pairs:
         starts = [group_integers[index][GroupInteger.FIRST_PIECE] for index in (pair.first, pair.second)]
         first = len(piece_pairs)
@@ -206,7 +207,7 @@ class _ObjectTables:
             self._add_field(placed, shape)
         elif isinstance(shape, Plane):
             normal = T[:3, :3] @ shape.normal
-            self._row(ObjectKind.PLANE, placed, [*normal, shape.offset + normal @ T[:3, 3]])
+            self._row(ObjectKind.PLANE, placed, [*normal, float(shape.offset + normal @ T[:3, 3])])
         else:
             part = centred_part(shape, T)
             piece = self.pieces.add(part, 0, pad=0.0)
@@ -215,7 +216,8 @@ class _ObjectTables:
                 aligned = np.sum(np.abs(T[:3, :3]) > 1e-7) == 3
                 half = np.abs(T[:3, :3]) @ (0.5 * shape.size) if aligned else 0.5 * shape.size
                 axes = [] if aligned else T[:3, :3].T.ravel().tolist()
-                self._row(ObjectKind.ALIGNED_BOX if aligned else ObjectKind.BOX, placed, [*T[:3, 3], *half, *axes], piece)
+                kind = ObjectKind.ALIGNED_BOX if aligned else ObjectKind.BOX
+                self._row(kind, placed, [*T[:3, 3], *half, *axes], piece)
             elif isinstance(shape, ConvexMesh):
                 normals = shape.planes[:, :3] @ T[:3, :3].T
                 planes = np.column_stack([normals, shape.planes[:, 3] + normals @ T[:3, 3]]).astype(np.float32)

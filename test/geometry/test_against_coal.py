@@ -5,8 +5,8 @@ from __future__ import annotations
 import coal
 import numpy as np
 import pytest
-from geometry.arms import ENDS, CoalScene, arm, at, coal_table, configurations, table_world
 
+from geometry.arms import ENDS, CoalScene, arm, at, coal_table, configurations, table_world
 from manipapy_core import lie
 from manipapy_core.geometry import Box, Capsule, Checker, ConvexMesh, Cylinder, Plane, Sphere, World
 from manipapy_core.geometry.exact import ExactChecker, exact_distance

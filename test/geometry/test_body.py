@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from geometry.arms import arm, configurations, table_world
 
+from geometry.arms import arm, configurations, table_world
 from manipapy_core import Robot
 from manipapy_core.compiler import cache
 from manipapy_core.errors import InputError
@@ -14,14 +14,26 @@ from manipapy_core.geometry import Checker, ConvexMesh, MissingPackage, RobotBod
 MESH_ARM = """
 <robot name="mesh_arm">
   <link name="base"><collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision></link>
-  <link name="lower"><collision><origin xyz="0 0 0.25"/><geometry><mesh filename="bar.stl"/></geometry></collision></link>
-  <link name="upper"><collision><geometry><mesh filename="bar.stl" scale="0.8 0.8 0.8"/></geometry></collision></link>
-  <link name="hand"><collision><origin xyz="0 0 0.1"/><geometry><sphere radius="0.06"/></geometry></collision></link>
-  <joint name="a" type="continuous"><parent link="base"/><child link="lower"/><origin xyz="0 0 0.1"/><axis xyz="0 0 1"/></joint>
-  <joint name="b" type="revolute"><parent link="lower"/><child link="upper"/><origin xyz="0 0 0.55"/><axis xyz="0 1 0"/>
-    <limit lower="-2.8" upper="2.8" velocity="1" effort="1"/></joint>
-  <joint name="c" type="revolute"><parent link="upper"/><child link="hand"/><origin xyz="0 0 0.25"/><axis xyz="0 1 0"/>
-    <limit lower="-2.8" upper="2.8" velocity="1" effort="1"/></joint>
+  <link name="lower">
+    <collision><origin xyz="0 0 0.25"/><geometry><mesh filename="bar.stl"/></geometry></collision>
+  </link>
+  <link name="upper">
+    <collision><geometry><mesh filename="bar.stl" scale="0.8 0.8 0.8"/></geometry></collision>
+  </link>
+  <link name="hand">
+    <collision><origin xyz="0 0 0.1"/><geometry><sphere radius="0.06"/></geometry></collision>
+  </link>
+  <joint name="a" type="continuous">
+    <parent link="base"/><child link="lower"/><origin xyz="0 0 0.1"/><axis xyz="0 0 1"/>
+  </joint>
+  <joint name="b" type="revolute">
+    <parent link="lower"/><child link="upper"/><origin xyz="0 0 0.55"/><axis xyz="0 1 0"/>
+    <limit lower="-2.8" upper="2.8" velocity="1" effort="1"/>
+  </joint>
+  <joint name="c" type="revolute">
+    <parent link="upper"/><child link="hand"/><origin xyz="0 0 0.25"/><axis xyz="0 1 0"/>
+    <limit lower="-2.8" upper="2.8" velocity="1" effort="1"/>
+  </joint>
 </robot>
 """
 
@@ -83,7 +95,7 @@ def test_the_second_build_comes_from_the_disk_and_is_the_same(folder):
     first = RobotBody.build(robot, chain, overshoot=0.05)
     (stored,) = folder.glob("body-*.geometry")
     again = RobotBody.build(robot, chain, overshoot=0.05)
-    assert [pair for pair in first.pairs] == [pair for pair in again.pairs]
+    assert first.pairs == again.pairs
     assert all(np.array_equal(a.spheres, b.spheres) for a, b in zip(first.groups, again.groups))
     assert first.ignored == again.ignored
     stored.write_bytes(stored.read_bytes()[:-7] + b"garbage")
@@ -92,7 +104,7 @@ def test_the_second_build_comes_from_the_disk_and_is_the_same(folder):
 
 
 def test_pairs_left_out_have_their_reasons():
-    _, chain, body = arm("panda")
+    _, _, body = arm("panda")
     assert body.ignored[frozenset({"panda_link1", "panda_link2"})] == "adjacent"
     assert body.ignored[frozenset({"panda_link0", "panda_link2"})] == "never in contact"
     checked = {frozenset({body.groups[pair.first].name, body.groups[pair.second].name}) for pair in body.pairs}

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from geometry.arms import arm, configurations, table_world
 
+from geometry.arms import arm, configurations, table_world
 from manipapy_core.errors import InputError, NotFiniteError, ShapeError
 from manipapy_core.geometry import Checker, RobotBody
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from geometry.arms import arm, at, configurations, table_world
 
+from geometry.arms import arm, at, configurations, table_world
 from manipapy_core import kinematics
 from manipapy_core.geometry import Capsule, Checker, ConvexMesh, Plane, PointCloud, Sphere, World, signed_distance
 from manipapy_core.geometry.exact import ExactChecker
@@ -73,7 +73,7 @@ def test_nearest_points_span_the_distance_and_lie_on_the_objects():
 def test_distances_are_below_the_exact_ones_by_at_most_the_overshoot():
     _, chain, body = arm("ur5")
     world = table_world()
-    q = configurations(chain, 15)
+    q = configurations(chain, 6)
     found, exact = Checker(body, world).distances(q), ExactChecker(body, world)
     for row, positions in enumerate(q):
         true = {}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from geometry.arms import arm, configurations
 
+from geometry.arms import arm, configurations
 from manipapy_core import kinematics
 from manipapy_core.geometry import Checker, Octomap, PointCloud, World
+from manipapy_core.geometry.body import link_frames
 from manipapy_core.geometry.fields import REACH
+from manipapy_core.geometry.parts import union_distance
 
 
 def test_field_is_the_distance_between_cells():
@@ -41,25 +43,26 @@ def test_large_leaves_fill_their_cells():
     assert tree.distance([[0.4, 0.1, 0.1]]) > 0.05
 
 
-def test_checker_agrees_with_spheres_against_the_field():
+def test_points_inside_links_are_hit_and_only_points_near_them():
     _, chain, body = arm("ur5")
     rng = np.random.default_rng(3)
     cloud = PointCloud(rng.uniform([-0.8, -0.8, 0.2], [0.8, 0.8, 1.0], (60, 3)))
     world = World()
     world.add("cloud", cloud)
-    q = configurations(chain, 1000)
+    q = configurations(chain, 600)
     told, alone = Checker(body, world).check(q), Checker(body).check(q)
-    poses = kinematics.link_poses(chain, q)
-    expected = alone.copy()
-    for link in body.moving_links:
-        spheres = body.link_spheres[link]
-        T = poses[:, chain.link_names.index(link)]
-        centres = np.einsum("nij,kj->nki", T[:, :3, :3], spheres[:, :3]) + T[:, None, :3, 3]
-        expected |= np.any(cloud.distance(centres) < spheres[:, 3], axis=1)
-    assert 0.05 < np.mean(told & ~alone)
-    assert not np.any(expected & ~told)
-    # float32 and the safety margin tip configurations at the edge of a cell
-    assert np.mean(told & ~expected) < 0.02
+    poses, frames = kinematics.link_poses(chain, q), link_frames(chain)
+    inside, near = np.zeros(len(q), dtype=bool), np.zeros(len(q), dtype=bool)
+    for group in body.groups:
+        if group.frame > 0:
+            T = poses[:, chain.link_names.index(group.name)]
+            R, p = frames[group.name]
+            local = np.einsum("nji,nkj->nki", T[:, :3, :3], cloud.points - T[:, None, :3, 3]) @ R.T + p
+            depth = union_distance(group.parts, local.reshape(-1, 3)).reshape(len(q), -1).min(axis=1)
+            inside |= depth < 0.0
+            near |= depth < body.overshoot + 2 * np.sqrt(3) * cloud.cell + 1e-3
+    assert np.mean(inside & ~alone) > 0.02
+    assert np.all(told[inside]) and not np.any(told & ~near & ~alone)
 
 
 def test_large_clouds_are_ready_quickly():

@@ -6,8 +6,8 @@ import threading
 
 import numpy as np
 import pytest
-from geometry.arms import arm, at, configurations, table_world
 
+from geometry.arms import arm, at, configurations, table_world
 from manipapy_core import kinematics
 from manipapy_core.errors import InputError, UnknownLink
 from manipapy_core.geometry import Box, Checker, Cylinder, Plane, Sphere, UnknownObject, World
@@ -83,7 +83,7 @@ def test_a_carried_object_moves_with_the_hand_and_hits_things(panda):
     body, world, checker = panda
     grip = at(z=0.15)
     rod = Cylinder(0.01, 0.3)
-    world.add("rod", rod, tip_pose(body) @ grip)
+    world.add("rod", rod, at(3.0))
     world.add("wall", Box([0.1, 1.0, 1.0]), at(0.9, 0.0, 0.5))
     assert not checker.collides(HOME)
     forward = configurations(body.chain, 4000)
@@ -99,7 +99,7 @@ def test_a_carried_object_moves_with_the_hand_and_hits_things(panda):
     assert in_wall.sum() > 20 and np.all(carried[in_wall])
     assert np.sum(carried & ~without) > 20
     world.detach("rod", at(3.0))
-    assert np.array_equal(checker.check(forward), without | False)
+    assert np.array_equal(checker.check(forward), without)
 
 
 def test_a_carried_object_hits_the_arm_itself(panda):

@@ -23,7 +23,7 @@ from rclpy.node import Node
 
 # Domains above 101 use ports that Linux also hands out to others.
 DOMAINS = range(1, 101)
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds until something that should happen at once counts as not happening, on a busy machine."""
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable
 
 import numpy as np
-import pytest
 from manipapy_msgs.msg import ControllerStatus
-from ros_arm import ABORTED, HOME, JOINTS, STILL, SUCCEEDED, Arm, bring_up, stamp_of, wait
+from ros_arm import ABORTED, HOME, STILL, SUCCEEDED, Arm, bring_up, stamp_of, wait
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import SetBool
 
 AWAY = HOME + [0.6, 0.3, -0.4, 0.3, 0.2, -0.5]
 
@@ -67,7 +65,7 @@ def test_a_dead_bridge_stops_the_controller_which_says_why(start, peer):
     said = arm.status(lambda status: status.verdict == ControllerStatus.STOP and "no joint state for" in status.reason)
     assert "bring the simulation or the driver back" in said.reason
     # It comes back: the stop is kept until it is reset.
-    arm.bridge = start("sim_bridge", "-p", f"initial_positions:={[float(q) for q in HOME]}", namespace="/orphan")
+    arm.bridge = start("sim_bridge", "-p", f"initial_positions:={HOME.tolist()}", namespace="/orphan")
     bring_up(peer, arm.bridge)
     arm.states.next()
     assert arm.status().verdict == ControllerStatus.STOP
@@ -76,92 +74,6 @@ def test_a_dead_bridge_stops_the_controller_which_says_why(start, peer):
     assert "reset" in result.error_string
     arm.go_home()
     assert arm.execute(arm.goal(AWAY))[0] == SUCCEEDED
-
-
-class Feeder:
-    """Joint states by hand, for a controller on wall time."""
-
-    def __init__(self, peer, controller):
-        self._peer = peer
-        namespace = controller.full_name.rsplit("/", 1)[0]
-        self._publisher = peer.node.create_publisher(JointState, f"{namespace}/joint_states", 10)
-        self._statuses: list[ControllerStatus] = []
-        peer.node.create_subscription(ControllerStatus, f"{controller.full_name}/status", self._statuses.append, 10)
-
-    def until(self, condition: Callable[[ControllerStatus], bool], spoil=lambda state: None) -> ControllerStatus:
-        """Feeds until a status fulfils the condition; `spoil` may change each message."""
-        self._statuses.clear()
-
-        def step() -> bool:
-            state = JointState(name=list(JOINTS), position=HOME.tolist(), velocity=[0.0] * 6)
-            state.header.stamp = self._peer.node.get_clock().now().to_msg()
-            spoil(state)
-            self._publisher.publish(state)
-            return any(map(condition, self._statuses))
-
-        self._peer.wait_for(step, "the status that was hoped for")
-        return next(filter(condition, self._statuses))
-
-
-@pytest.fixture(scope="module")
-def fed(start_for_module, peer):
-    """A controller on wall time that is patient enough to be fed by a test."""
-    patience = ("-p", "guard.state_hold_after:=3.0", "-p", "guard.state_stop_after:=20.0")
-    controller = start_for_module("controller", *patience, namespace="/fed")
-    bring_up(peer, controller)
-    return controller, Feeder(peer, controller)
-
-
-def _without_the_elbow(state):
-    state.name[2] = "knee_joint"
-
-
-def _without_velocities(state):
-    state.velocity = []
-
-
-def _nan(state):
-    state.position[4] = float("nan")
-
-
-def _from_another_clock(state):
-    state.header.stamp.sec = 12
-
-
-def test_states_that_do_not_name_every_joint_never_seed_the_arm(fed):
-    status = fed[1].until(lambda status: "knee_joint" in status.reason, _without_the_elbow)
-    assert not status.seeded
-    assert "elbow_joint" in status.reason
-    status = fed[1].until(lambda status: "velocities" in status.reason, _without_velocities)
-    assert not status.seeded
-
-
-@pytest.mark.parametrize(
-    ("spoil", "check", "reason"),
-    [(_nan, "finite numbers", "wrist_2_joint"), (_from_another_clock, "fresh state", "use_sim_time")],
-    ids=["nan", "another clock"],
-)
-def test_states_that_cannot_be_true_hold_or_stop_the_arm(fed, peer, spoil, check, reason):
-    controller, feeder = fed
-    feeder.until(lambda status: status.seeded and status.verdict == ControllerStatus.OK)
-    status = feeder.until(lambda status: status.verdict >= ControllerStatus.HOLD, spoil)
-    assert status.check == check
-    assert reason in status.reason
-    assert peer.call(Trigger, controller, "reset", Trigger.Request()).success
-    feeder.until(lambda status: status.verdict == ControllerStatus.OK)
-
-
-def test_silence_stops_the_arm(start, peer):
-    controller = start("controller", namespace="/quiet")
-    bring_up(peer, controller)
-    feeder = Feeder(peer, controller)
-    feeder.until(lambda status: status.seeded)
-    statuses: list[ControllerStatus] = []
-    peer.node.create_subscription(ControllerStatus, "/quiet/controller/status", statuses.append, 10)
-    peer.wait_for(
-        lambda: bool(statuses) and statuses[-1].verdict == ControllerStatus.STOP and "silent" in statuses[-1].reason,
-        "a stop",
-    )
 
 
 def test_a_paused_simulation_is_not_a_dead_one(start, peer):

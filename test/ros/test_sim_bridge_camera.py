@@ -23,7 +23,7 @@ TOPICS = {
 @pytest.fixture(scope="module")
 def bridge(start_for_module, peer):
     settings = {
-        "initial_positions": [float(q) for q in HOME],
+        "initial_positions": HOME.tolist(),
         "scene": "table",
         "camera.enabled": "true",
         "camera.width": WIDTH,

@@ -65,6 +65,8 @@ class Execution:
         self._course = Course(chain, self.settings, self.bounds)
         self._clock = PathClock(self.bounds.acceleration)
         self._full_speed = np.zeros((3, chain.n))
+        """What the trajectory says, before the clock slows it down."""
+        self._full_velocity = self._full_speed[1]
         self._stop, self._stop_time = StopProfile(chain.n), 0.0
         self._check = ToleranceCheck(chain)
         self._waiting: Plan | None = None
@@ -168,7 +170,7 @@ class Execution:
 
     def _advance(self, dt: float, rate: float) -> None:
         clock = self._clock
-        clock.advance(dt, rate, self._full_speed[1])
+        clock.advance(dt, rate, self._full_velocity)
         self._course.sample(clock.t, self._full_speed)
         np.copyto(self._block, self._full_speed)
         clock.stretch(self._block)

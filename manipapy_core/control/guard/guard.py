@@ -67,10 +67,12 @@ class Guard:
         self._rates, self._errors = self.settings.torque_rates(chain), self.settings.tracking_errors(chain)
         self._kernel = measures_kernel()
         self._measures = np.zeros((chain.n, 5))
+        self._all_measures = self._measures.reshape(-1)
         self._tick = np.array([lost_time(self.settings), 1.0 / period])
         self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
         self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
-        self._measured, self._step = np.zeros((2, chain.n)), np.zeros(1)
+        self.measured, self._step = np.zeros((2, chain.n)), np.zeros(1)
+        """Positions and velocities of the last measurement that passed, shape (2, n); a buffer."""
         self._condition = ConditionNumber(chain)
         self._seen_at = self._stamp = -np.inf
         self._rate_exceeded = 0.0
@@ -114,7 +116,7 @@ class Guard:
         s = self.settings
         if self._seen_at == -np.inf:
             self._seen_at = now
-        if not self._copy(q, qd, self._measured):
+        if not self._copy(q, qd, self.measured):
             blind = now - self._seen_at > s.state_stop_after
             return self._not_finite(q, qd, Action.STOP if blind else Action.HOLD)
         age = now - stamp
@@ -155,14 +157,14 @@ class Guard:
             cartesian: The law acts along the axes of the tip.
         """
         self._tick[1] = 1.0 / dt
-        measures = self._measures
+        measures, every = self._measures, self._all_measures
         fine = self._kernel(state.q, state.qd, tau, last, reference.q, self._bounds, self._tick, measures)
         if not fine:
             return self._not_finite(state.q, tau, Action.STOP)
         if not stiff:
             measures[:, TRACKING] = 0.0
         slow = PASSED
-        if measures.flat[measures.argmax()] > 1.0:
+        if every[every.argmax()] > 1.0:
             slow = self._judge(dt, state, reference, tau, last)
             if slow.action >= Action.HOLD:
                 return slow
@@ -257,9 +259,10 @@ class Guard:
 
     def _singular(self, state: State) -> Verdict:
         s = self.settings
-        number, rising = self._condition.look(state)
+        number = self._condition.at(state.q)
         if number <= s.singular_slow:
             return PASSED
+        rising = self._condition.rises(state, number)
         share = (s.singular_hold - number) / (s.singular_hold - s.singular_slow)
         action = Action.HOLD if share <= 0.0 and rising else Action.SLOW
         limit = s.singular_hold if action is Action.HOLD else s.singular_slow

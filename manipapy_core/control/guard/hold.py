@@ -46,16 +46,17 @@ class Hold:
         self.reference = Reference.of_block(self._block)
         """Where the arm is held; a buffer."""
         self._profile, self._time = StopProfile(chain.n), 0.0
-        self._seen, self._qdd = State(np.zeros(chain.n), np.zeros(chain.n)), np.zeros(chain.n)
+        self._seen_block, self._qdd = np.zeros((2, chain.n)), np.zeros(chain.n)
+        self._seen = State.of_block(self._seen_block)
 
     @property
     def state(self) -> State:
         """Where the arm is, or is thought to be while it cannot be seen; a buffer."""
         return self._seen
 
-    def see(self, q: Array, qd: Array) -> None:
-        """A measurement that can be used."""
-        self._seen.take(q, qd)
+    def see(self, measured: Array) -> None:
+        """A measurement that can be used: positions and velocities, shape (2, n)."""
+        np.copyto(self._seen_block, measured)
 
     def predict(self, tau: Array, dt: float) -> None:
         """No new measurement: moves the last one on by the efforts that the arm got.
@@ -73,7 +74,7 @@ class Hold:
 
     def take_over(self, other: Hold) -> None:
         """Goes on where another hold (made for another payload) is."""
-        self.see(other._seen.q, other._seen.qd)
+        self.see(other._seen_block)
         self._block[:] = other._block
         self._profile, self._time = other._profile, other._time
 

@@ -65,17 +65,17 @@ class ConditionNumber:
         self._per_length = np.array([1.0 / characteristic_length(chain)])
         self._J, self._number, self._ahead = np.zeros((6, chain.n)), np.zeros(1), np.zeros(chain.n)
 
-    def look(self, state: State) -> tuple[float, bool]:
-        """The number now, and whether the present motion makes it larger."""
-        number = self._at(state.q)
-        np.multiply(state.qd, LOOK_AHEAD, self._ahead)
-        np.add(state.q, self._ahead, self._ahead)
-        return number, self._at(self._ahead) > number * (1.0 + RISE)
-
-    def _at(self, q: Array) -> float:
+    def at(self, q: Array) -> float:
+        """The number of a configuration."""
         self._jacobian(q, self._J)
         self._kernel(self._J, self._per_length, self._number)
         return float(self._number[0])
+
+    def rises(self, state: State, number: float) -> bool:
+        """True if the present motion makes the number larger."""
+        np.multiply(state.qd, LOOK_AHEAD, self._ahead)
+        np.add(state.q, self._ahead, self._ahead)
+        return self.at(self._ahead) > number * (1.0 + RISE)
 
 
 @functools.lru_cache(maxsize=16)

@@ -25,8 +25,8 @@ from .null_space import null_damping
 from .pose_error import curvature, rotation_vector, spring_wrench
 from .typical import typical_joint_inertia, typical_tip_inertia
 
-BANDWIDTH = 20.0
-"""Natural frequency of the default springs [rad/s]."""
+TURNING, MOVING = 60.0, 20.0
+"""Natural frequencies of the default springs about and along the axes of the tip [rad/s]; wrists are light."""
 STIFFEST = np.array([100.0] * 3 + [2000.0] * 3)
 """Default springs are at most this stiff [N m/rad, N/m]."""
 ERROR = 12
@@ -62,8 +62,8 @@ class CartesianImpedance(Law):
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
-        inertia = typical_tip_inertia(chain, 2.0 * BANDWIDTH)
-        stiffness = np.minimum(BANDWIDTH**2 * inertia, STIFFEST)
+        inertia = typical_tip_inertia(chain, 2.0 * TURNING, 2.0 * MOVING)
+        stiffness = np.minimum(np.repeat([TURNING**2, MOVING**2], 3) * inertia, STIFFEST)
         return {"stiffness": stiffness, "damping": 2.0 * np.sqrt(stiffness * inertia), "null_damping": 5.0}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:

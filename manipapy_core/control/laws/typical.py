@@ -35,7 +35,7 @@ def typical_joint_inertia(chain: Chain, rate: float) -> Array:
     _, M = _samples(chain)
     diagonal = np.einsum("bii->bi", M)
     mobility: Array = np.linalg.inv(M).astype(np.float64)
-    return _scale(mobility, diagonal.mean(axis=0), rate)
+    return _scale(mobility, diagonal.mean(axis=0), np.full(chain.n, rate))
 
 
 @functools.lru_cache(maxsize=16)
@@ -46,15 +46,21 @@ def largest_joint_inertia(chain: Chain) -> Array:
 
 
 @functools.lru_cache(maxsize=16)
-def typical_tip_inertia(chain: Chain, rate: float) -> Array:
-    """Inertia that the tip shows along and about its own axes [kg m² three times, kg three times], shape (6,)."""
+def typical_tip_inertia(chain: Chain, angular_rate: float, linear_rate: float) -> Array:
+    """Inertia that the tip shows about and along its own axes [kg m² three times, kg three times], shape (6,).
+
+    Args:
+        angular_rate: Damping over inertia that it will be used with, about the axes [1/s].
+        linear_rate: The same along the axes.
+    """
     q, M = _samples(chain)
     J = kinematics.body_jacobian(chain, q)
     mobility = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))
     # A tip that cannot turn about an axis at all (fewer than six joints) shows any inertia there; one will do.
     diagonal = np.maximum(np.einsum("bii->bi", mobility), 1e-9)
     mobility += 1e-9 * np.eye(6)
-    return _scale(mobility, np.median(1.0 / diagonal, axis=0).clip(max=100.0), rate)
+    rates = np.repeat([angular_rate, linear_rate], 3)
+    return _scale(mobility, np.median(1.0 / diagonal, axis=0).clip(max=100.0), rates)
 
 
 def _samples(chain: Chain) -> tuple[Array, Array]:
@@ -67,15 +73,15 @@ def _samples(chain: Chain) -> tuple[Array, Array]:
     return q, M + floor * np.eye(chain.n)
 
 
-def _scale(mobility: Array, average: Array, rate: float) -> Array:
+def _scale(mobility: Array, average: Array, rates: Array) -> Array:
     smallest = 1.0 / np.einsum("bii->bi", mobility).max(axis=0)
     smallest = np.minimum(smallest, average)
     scale = smallest
     for weight in np.linspace(0.0, 1.0, 21):
         scale = average ** (1.0 - weight) * smallest**weight
-        root = np.sqrt(scale)
+        root = np.sqrt(rates * scale)
         modes = np.linalg.eigvalsh(root[:, None] * mobility * root)
-        if rate * modes.max() <= FASTEST:
+        if modes.max() <= FASTEST:
             break
     scale.setflags(write=False)
     return scale

@@ -76,9 +76,9 @@ def _may_lock_everything() -> bool:
     if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY:
         return True
     try:
-        with open("/proc/self/status", encoding="ascii") as status:
+        with open("/proc/self/status", "rb") as status:
             for line in status:
-                if line.startswith("CapEff:"):
+                if line.startswith(b"CapEff:"):
                     return bool(int(line.split()[1], 16) >> _CAP_IPC_LOCK & 1)
     except OSError:
         pass  # no such file system: nothing is known about capabilities
