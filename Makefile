@@ -12,13 +12,15 @@ BENCH_VENV ?= .venv-bench
 bin := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint bench bench-core bench-control bench-setup sim clean distclean
+.PHONY: help setup test test-all lint bench bench-core bench-ik bench-collision bench-gpu bench-control bench-setup sim clean \
+	distclean
 
 help:
 	@echo "make setup       environment in $(VENV) (a minute; later runs a second)"
 	@echo "make test        the tests;  make test-all  also the slow ones"
 	@echo "make lint        ruff, and mypy on manipapy_core"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
+	@echo "make bench-ik, bench-collision, bench-gpu  the same for inverse kinematics, collision checks, batches on a GPU"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
 	@echo "make sim         a UR5 on a table in PyBullet, controlled at 1 kHz; SECONDS=20 ends by itself"
 	@echo "make clean       build products and caches;  make distclean  also the environments"
@@ -42,12 +44,21 @@ bench-setup:
 bench-core: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/core.py
 
+bench-ik: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/ik.py
+
+bench-collision: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/collision.py
+
+bench-gpu: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/gpu.py
+
 # PyBullet is needed here, whatever EXTRAS says.
 bench-control:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS),sim scripts/setup_env.sh
 	$(bin)/python benchmarks/control.py
 
-bench: bench-core bench-control
+bench: bench-core bench-ik bench-collision bench-gpu bench-control
 
 # make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm.
 sim: setup

@@ -17,7 +17,7 @@ from report import Report, nanoseconds
 
 from geometry.arms import ENDS, CoalScene, arm, coal_table, configurations, table_world
 from manipapy_core.compiler.checker_engine import checker_code
-from manipapy_core.geometry import Checker, RobotBody
+from manipapy_core.geometry import Checker
 
 BATCH = 20_000
 SCENES = 5
@@ -89,7 +89,8 @@ def speed(report: Report, robots: list[str]) -> None:
     report.table(header, rows)
     for name, least in (("panda", 3.0), ("ur5", 2.0)):
         if name in rates:
-            report.promise(f"{name}: millions of configurations per second", {name: rates[name]}, least, at_least=True, unit="")
+            text = f"{name}: millions of configurations per second"
+            report.promise(text, {name: rates[name]}, least, at_least=True, unit="")
     report.promise("distances with nearest points, per configuration", distances, 2.0, at_least=False, unit=" µs")
 
 
@@ -106,7 +107,6 @@ def truth(report: Report, robots: list[str], count: int) -> None:
     rows, missed, invented = [], {}, {}
     for name in robots:
         robot, chain, body = arm(name)
-        body = RobotBody.build(robot, chain)
         totals = np.zeros(4, dtype=np.int64)
         for scene, q in enumerate(np.array_split(configurations(chain, count, seed=77), SCENES)):
             told = Checker(body, table_world(scene)).check(q)

@@ -218,8 +218,8 @@ def follow_with_every_law(bench: Bench, seconds: float, report: Report) -> dict[
     rms = {name: 1e3 * float(np.sqrt((error**2).mean())) for name, error in errors.items()}
     report.heading(f"Tracking of {seconds:g} s of sines, UR5, all joints")
     rows = [
-        [name, "mrad", f"{rms[name]:.4f}", f"{1e3 * np.abs(errors[name]).max():.4f}", f"{rms[YARDSTICK] / rms[name]:.1f}x"]
-        for name in sorted(rms, key=rms.__getitem__)
+        [name, "mrad", f"{value:.4f}", f"{1e3 * np.abs(errors[name]).max():.4f}", f"{rms[YARDSTICK] / value:.1f}x"]
+        for name, value in sorted(rms.items(), key=lambda item: item[1])
     ]
     report.table(["law", "unit", "RMS", "largest", f"better than {YARDSTICK}"], rows)
     report.promise(f"{BEST} against {YARDSTICK}", {"ratio": rms[YARDSTICK] / rms[BEST]}, 20.0, at_least=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manipapy_core import Robot, dynamics, kinematics
-from manipapy_core.errors import InputError
+from manipapy_core import Robot, dynamics, kinematics, lie
+from manipapy_core.errors import InputError, UnknownLink
 from manipapy_core.model import Chain
 from manipapy_core.model.elements import Array
 
@@ -48,13 +48,29 @@ class ArmModel:
         Raises:
             InputError: It does.
         """
-        chain = self.robot.chain(self.chain.base, link)
-        if chain.n:
-            raise InputError(
-                f"{link!r} moves against {self.chain.base!r}; give the pose in {self.chain.base!r} or in a link that "
-                "does not move"
-            )
-        return chain.M
+        base = self.chain.base
+        if link not in self.robot.links:
+            raise UnknownLink(link, tuple(self.robot.links))
+        up_from_base, up_from_link = self._joints_to_root(base), self._joints_to_root(link)
+        shared = set(up_from_base) & set(up_from_link)
+        T_base, T_link = np.eye(4), np.eye(4)
+        for up, T in ((up_from_base, T_base), (up_from_link, T_link)):
+            for joint in (self.robot.joints[name] for name in up if name not in shared):
+                if joint.type.moves:
+                    raise InputError(
+                        f"{link!r} moves against {base!r}; give the pose in {base!r} or in a link that does not move"
+                    )
+                T[:] = joint.T_parent_child @ T
+        return lie.inverse(T_base) @ T_link
+
+    def _joints_to_root(self, link: str) -> list[str]:
+        """Names of the joints on the way up."""
+        above = {joint.child: joint for joint in self.robot.joints.values()}
+        way = []
+        while link in above:
+            way.append(above[link].name)
+            link = above[link].parent
+        return way
 
 
 def from_parameters(values: Mapping[str, Value]) -> ArmModel | None:
@@ -98,10 +114,4 @@ def xacro_args(text: str) -> dict[str, str] | None:
 def _build(source: str, values: Mapping[str, Value], arguments: dict[str, str] | None) -> ArmModel:
     # Geometry needs no meshes; one that is not found is a warning, for RViz' sake.
     robot = Robot.from_urdf(source, xacro_args=arguments, check_meshes=False)
-    chain = robot.chain(str(values["base_link"]) or robot.root, str(values["tip_link"]))
-    if chain.n == 0:
-        raise InputError(
-            f"no joint moves between {chain.base!r} and {chain.tip!r}; "
-            "set base_link and tip_link to the two ends of the arm"
-        )
-    return ArmModel(robot, chain)
+    return ArmModel(robot, robot.chain(str(values["base_link"]) or robot.root, str(values["tip_link"])))

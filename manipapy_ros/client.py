@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any
 
 import rclpy
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -25,6 +25,15 @@ PATIENCE = 10.0
 """How long something may take that should be there already [s]; a busy machine finds nodes slowly."""
 LOOK_UP = 0.01
 """How often a waiting program looks whether what it waits for has come [s]."""
+
+
+ASK_AGAIN = 3.0
+"""After how long a question to a lifecycle node is repeated [s]."""
+GOAL_STATE = {
+    Transition.TRANSITION_CONFIGURE: State.PRIMARY_STATE_INACTIVE,
+    Transition.TRANSITION_ACTIVATE: State.PRIMARY_STATE_ACTIVE,
+}
+"""Where a transition leads."""
 
 
 class NoAnswer(ManipapyError):
@@ -167,17 +176,33 @@ class Client:
             self._executor.spin_once(timeout_sec=0.2)
 
     def transition(self, node: str, transition: int, *, seconds: float, give_up: Callable[[], bool]) -> None:
-        """Ask a lifecycle node for a transition.
+        """Bring a lifecycle node to another state.
+
+        A node that was killed still seems to be there for some seconds, so that a request may be lost to it; the node
+        is therefore asked for its state, which does no harm when repeated, and told again if need be.
 
         Args:
             node: Its name, relative to the namespace.
-            transition: One of `lifecycle_msgs.msg.Transition`.
+            transition: TRANSITION_CONFIGURE or TRANSITION_ACTIVATE of `lifecycle_msgs.msg.Transition`.
+            seconds: How long all of it may take.
 
         Raises:
             NoAnswer: The node is not there, or takes too long.
             Refused: The transition failed; the node has logged why.
         """
         request = ChangeState.Request(transition=Transition(id=transition))
-        answer = self.ask(ChangeState, f"{node}/change_state", request, seconds=seconds, give_up=give_up)
-        if not answer.success:
-            raise Refused(f"{self.namespace}/{node}", "the transition failed; the lines above say why")
+        deadline = time.monotonic() + seconds
+        name, exists = f"{self.namespace}/{node}", False
+        while time.monotonic() < deadline:
+            try:
+                state = self.ask(GetState, f"{node}/get_state", GetState.Request(), seconds=ASK_AGAIN, give_up=give_up)
+                if state.current_state.id == GOAL_STATE[transition]:
+                    return
+                exists = True
+                answer = self.ask(ChangeState, f"{node}/change_state", request, seconds=ASK_AGAIN, give_up=give_up)
+            except NoAnswer:
+                continue  # it is still on its way up, or busy with the transition
+            if not answer.success:
+                raise Refused(name, "the transition failed; the lines above say why")
+            return
+        raise NoAnswer(name, seconds, exists)

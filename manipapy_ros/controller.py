@@ -1,4 +1,4 @@
-"""The node `controller`: follows joint trajectories by torques, a thousand times a second, and never lets go of the arm.
+"""The node `controller`: follows joint trajectories by torques a thousand times a second and never lets go.
 
 Takes `joint_states`, publishes `forward_effort_controller/commands` (or `forward_position_controller/commands`),
 `~/controller_state` and `~/status`. Offers the action `~/follow_joint_trajectory`, the topic `~/joint_trajectory` and

@@ -94,8 +94,9 @@ def _hint(thread: ControlThread, check: Check) -> str:
     if thread.reader.problem:
         return f"; {thread.reader.problem}"
     if check is Check.FRESH and thread.silence > 0.5:
-        who = "its publisher has gone" if not thread.sources else "its publisher is there but silent"
-        return f"; no joint state for {thread.silence:.1f} s: {who}; bring the simulation or the driver back, then ~/reset"
+        who = "its publisher is there but silent" if thread.sources else "its publisher has gone"
+        cure = "bring the simulation or the driver back, then ~/reset"
+        return f"; no joint state for {thread.silence:.1f} s: {who}; {cure}"
     if thread.sources > 1:
         return f"; {thread.sources} publish joint states here: give each robot its own namespace or ROS_DOMAIN_ID"
     if abs(seconds(thread.stamp) - thread.ros_time()) > FAR_OFF:

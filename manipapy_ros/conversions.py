@@ -137,8 +137,8 @@ class JointStateReader:
         size = len(self._names)
         if len(state.position) != size or len(state.velocity) != size:
             self.problem = (
-                f"a joint state has {size} names, {len(state.position)} positions and {len(state.velocity)} velocities; "
-                "control needs one of each per joint"
+                f"a joint state has {size} names, {len(state.position)} positions and {len(state.velocity)} "
+                "velocities; control needs one of each per joint"
             )
             return False
         # Numbers that are not finite are passed on: the guard knows what to do about them.

@@ -24,7 +24,7 @@ NOTICE_SHUTDOWN = 0.2
 """Longest wait [s] of the executor, which nothing wakes for a signal."""
 
 MIDDLEWARE_PRIORITY, EXECUTOR_PRIORITY = 60, 50
-"""Of SCHED_FIFO for threads that carry messages and for executors of prompt nodes: below the loops that wait for them."""
+"""Of SCHED_FIFO for threads that carry messages and for executors of prompt nodes: below the loops."""
 
 
 class _LogUnexpected:

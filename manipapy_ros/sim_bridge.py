@@ -87,9 +87,7 @@ class SimBridge(ManagedNode):
         )
         self._camera = Camera(self, world, self._sim_robot, values) if values["camera.enabled"] else None
         seen_by = self._camera.description if self._camera is not None else None
-        self._frames = static_frames(
-            str(values["world_frame"]), self._sim_robot, seen_by, str(values["camera.name"])
-        )
+        self._frames = static_frames(str(values["world_frame"]), self._sim_robot, seen_by, str(values["camera.name"]))
         self._frame_publisher = self.create_lifecycle_publisher(TFMessage, "tf_static", qos.LATCHED)
         self._diagnostics = Diagnostics(self, robot.name, self._report)
         self._offer_services()
@@ -131,9 +129,7 @@ class SimBridge(ManagedNode):
             raise InputError("no joint moves between base_link and tip_link; set them to the two ends of the arm")
         return joints
 
-    def _fill(
-        self, world: World, robot: Robot, scene: Scene, joints: Sequence[str], values: dict[str, Value]
-    ) -> None:
+    def _fill(self, world: World, robot: Robot, scene: Scene, joints: Sequence[str], values: dict[str, Value]) -> None:
         world.load_scene(scene)
         positions = list(values["initial_positions"])
         if positions and len(positions) != len(joints):

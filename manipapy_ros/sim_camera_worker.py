@@ -30,8 +30,9 @@ class StereoPublisher(Node):
         super().__init__("sim_camera")
         self.declare_parameter("name", "stereo")
         self._frames = optical_frames(self.get_parameter("name").value)
-        self._images = [self.create_publisher(Image, f"{side}/image_rect", qos.STATE) for side in ("left", "right")]
-        self._infos = [self.create_publisher(CameraInfo, f"{side}/camera_info", qos.STATE) for side in ("left", "right")]
+        sides = ("left", "right")
+        self._images = [self.create_publisher(Image, f"{side}/image_rect", qos.STATE) for side in sides]
+        self._infos = [self.create_publisher(CameraInfo, f"{side}/camera_info", qos.STATE) for side in sides]
         self._depth = self.create_publisher(Image, "left/depth", qos.STATE)
 
     def publish(self, frame: StereoFrame, camera: StereoCamera) -> None:
@@ -41,7 +42,6 @@ class StereoPublisher(Node):
         pictures = (frame.left, frame.right)
         projections = (camera.P_left, camera.P_right)
         for side in range(2):
-            # Both infos carry the left frame's neighbour in P; the right picture still belongs to the right frame.
             self._infos[side].publish(_info(camera, projections[side], self._frames[side], stamp))
             self._images[side].publish(_image(pictures[side], "rgb8", self._frames[side], stamp))
         self._depth.publish(_image(frame.depth, "32FC1", self._frames[0], stamp))

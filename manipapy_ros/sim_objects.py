@@ -130,7 +130,6 @@ def _fill(marker: Marker, shape: Box | Cylinder | Sphere | Mesh) -> None:
         scale.x, scale.y, scale.z = shape.scale.tolist()
 
 
-
 def _transform(pose: Pose) -> Array:
     """Homogeneous matrix, shape (4, 4); the zero quaternion of an empty message is no rotation."""
     p, q = pose.position, pose.orientation

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def seconds(time: Time | Duration) -> float:
-    """[s]"""
+    """A stamp or a duration as a number [s]."""
     return time.sec + 1e-9 * time.nanosec
 
 

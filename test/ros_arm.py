@@ -31,6 +31,8 @@ JOINTS = (
 HOME = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 """Of the UR5, clear of everything [rad]."""
 SUCCEEDED, CANCELED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED
+RECORDING = 60.0
+"""Longest time that recording may take [s]."""
 STILL = 0.01
 """Slower than this is at rest [rad/s]."""
 Result = FollowJointTrajectory.Result
@@ -72,6 +74,19 @@ class StateWatch:
         while stamp_of(state := self.next()) <= stamp:
             pass
         return state
+
+    def record(self, until: float) -> list[JointState]:
+        """As many states as can be had up to this simulated time [s]; not through an executor, which would lag."""
+        states = [self.next()]
+        deadline = time.monotonic() + RECORDING
+        while stamp_of(states[-1]) < until:
+            assert time.monotonic() < deadline, "simulated time does not go on"
+            state = self._states.newest()
+            if state is None:
+                time.sleep(5e-4)
+            else:
+                states.append(state)
+        return states
 
     def q(self) -> np.ndarray:
         return np.array(self.next().position)
@@ -185,8 +200,7 @@ class Arm:
         """Parameters of the controller, all or none; dots are written as double underscores."""
         request = SetParametersAtomically.Request(
             parameters=[
-                Parameter(name.replace("__", "."), value=value).to_parameter_msg()
-                for name, value in parameters.items()
+                Parameter(name.replace("__", "."), value=value).to_parameter_msg() for name, value in parameters.items()
             ]
         )
         return self.peer.call(SetParametersAtomically, self.controller, "set_parameters_atomically", request).result

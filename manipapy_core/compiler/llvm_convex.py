@@ -15,12 +15,17 @@ from .llvm_types import Lanes
 
 REFLECTIONS = 12
 """In trials with cylinders and boxes 3 to 20 mm apart this many separated 99.6 % of them."""
-TINY = 1e-12
-"""Keeps divisions by squared lengths finite [m²]."""
+PATIENT = 6
+"""After this many, lanes whose pieces still overlap by `DEEP` along the direction are given up as touching: in the same
+trials 97 % of what would stay undecided, and 0.6 % of what a later reflection would separate."""
+DEEP = 0.02
+"""[m]"""
+TINY = 1e-20
+"""Keeps divisions by squared lengths finite [m²], and so small that directions stay unit vectors."""
 
 
 def convex_functions(lanes: Lanes) -> str:
-    return "".join([_place(lanes), _support(lanes), _touching(lanes)])
+    return "".join([_place(lanes), _support(lanes), _core(lanes), _touching(lanes)])
 
 
 def frame_vectors(code: Code, frame: str) -> list[str]:
@@ -54,9 +59,13 @@ def piece_rows(code: Code, piece: str) -> tuple[str, str]:
 
 
 def call_support(code: Code, placed: str, piece: str, direction: Vector3) -> list[str]:
+    return _call_point(code, "support", placed, piece, direction)
+
+
+def _call_point(code: Code, function: str, placed: str, piece: str, operand: Vector3) -> list[str]:
     V = code.V
-    arguments = ", ".join([f"ptr %scene, ptr {placed}, i64 {piece}", *(f"{V} {x}" for x in direction)])
-    point = code.let(f"call {{{V}, {V}, {V}}} @support({arguments})")
+    arguments = ", ".join([f"ptr %scene, ptr {placed}, i64 {piece}", *(f"{V} {x}" for x in operand)])
+    point = code.let(f"call {{{V}, {V}, {V}}} @{function}({arguments})")
     return [code.let(f"extractvalue {{{V}, {V}, {V}}} {point}, {axis}") for axis in range(3)]
 
 
@@ -82,15 +91,15 @@ def _support(lanes: Lanes) -> str:
     integers, numbers = piece_rows(code, "%piece")
     kind = code.whole(integers, Piece.KIND)
     with code.when(code.equal(kind, PieceKind.ROUND)):
-        _return_point(code, _round_support(code, numbers, n))
+        code.leave(_packed(code, _round_support(code, numbers, n)))
     with code.when(code.equal(kind, PieceKind.BOX)):
         point = code.vectors("%placed", 3)
         for axis in range(3):
             direction = code.vectors("%placed", 3, 3 + 3 * axis)
             half = code.with_sign_of(code.spread(numbers, PieceNumber.HALF + axis), code.dot(direction, n))
             point = code.along(half, direction, point)
-        _return_point(code, point)
-    _return_point(code, _hull_support(code, integers, n))
+        code.leave(_packed(code, point))
+    code.leave(_packed(code, _hull_support(code, integers, n)))
     return code.function(f"{{{V}, {V}, {V}}} @support(ptr %scene, ptr %placed, i64 %piece, {V} %nx, {V} %ny, {V} %nz)")
 
 
@@ -124,11 +133,32 @@ def _hull_support(code: Code, integers: str, n: Vector3) -> list[str]:
     return point
 
 
-def _return_point(code: Code, point: Vector3) -> None:
+def _core(lanes: Lanes) -> str:
+    """The point nearest to a given one of what a piece is thick around: a segment, a box, the middle of a hull."""
+    code, V = Code(lanes), lanes.vector
+    integers, numbers = piece_rows(code, "%piece")
+    kind = code.whole(integers, Piece.KIND)
+    centre = code.vectors("%placed", 3)
+    code.return_when(code.equal(kind, PieceKind.HULL), _packed(code, centre))
+    offset = code.minus(["%px", "%py", "%pz"], centre)
+
+    def nearest_along(axis: int, start: list[str]) -> list[str]:
+        direction, half = code.vectors("%placed", 3, 3 + 3 * axis), code.spread(numbers, PieceNumber.HALF + axis)
+        within = code.minimum(code.maximum(code.dot(direction, offset), code.negate(half)), half)
+        return code.along(within, direction, start)
+
+    point = nearest_along(2, centre)
+    code.return_when(code.equal(kind, PieceKind.ROUND), _packed(code, point))
+    code.leave(_packed(code, nearest_along(0, nearest_along(1, point))))
+    return code.function(f"{{{V}, {V}, {V}}} @core(ptr %scene, ptr %placed, i64 %piece, {V} %px, {V} %py, {V} %pz)")
+
+
+def _packed(code: Code, point: Vector3) -> str:
+    """Three vectors as one result, with its type."""
     kind, result = f"{{{code.V}, {code.V}, {code.V}}}", "poison"
     for axis, value in enumerate(point):
         result = code.let(f"insertvalue {kind} {result}, {code.V} {value}, {axis}")
-    code.leave(f"{kind} {result}")
+    return f"{kind} {result}"
 
 
 def placed_piece(code: Code, piece: str) -> str:
@@ -142,7 +172,23 @@ def call_touching(code: Code, first: str, second: str, placed_second: str, lanes
     return code.let(f"call {code.mask} @touching({arguments}, {code.mask} {lanes})")
 
 
+def _first_direction(code: Code, apart: Vector3) -> list[str]:
+    """Between nearby points of the two cores: for long pieces a far better guess than between their centres."""
+    start = code.vectors("%placed.first", 3)
+    point = _call_point(code, "core", "%placed.second", "%second", start)
+    start = _call_point(code, "core", "%placed.first", "%first", point)
+    point = _call_point(code, "core", "%placed.second", "%second", start)
+    between = code.minus(point, start)
+    # Cores that meet, as those of overlapping pieces may, have no direction between them.
+    meets = code.let(f"fcmp olt {code.V} {code.dot(between, between)}, {code.constant(1e-8)}")
+    way = [code.select(meets, x, y) for x, y in zip(apart, between)]
+    way[2] = code.add(way[2], code.constant(1e-6))  # some direction, where centres coincide as well
+    length = code.square_root(code.add(code.dot(way, way), code.constant(TINY)))
+    return [code.divide(x, length) for x in way]
+
+
 def _touching(lanes: Lanes) -> str:
+    """Those of the given lanes in which two placed pieces are not proved to be apart."""
     code, V = Code(lanes), lanes.vector
     numbers = [piece_rows(code, piece)[1] for piece in ("%first", "%second")]
     apart = code.minus(code.vectors("%placed.second", 3), code.vectors("%placed.first", 3))
@@ -151,21 +197,39 @@ def _touching(lanes: Lanes) -> str:
     left = code.variable(code.mask, code.both("%lanes", near))
     code.return_when(code.none(left.get()), f"{code.mask} 0")
 
-    length = code.square_root(code.add(square, code.constant(TINY)))
-    n = [code.variable(V, code.divide(x, length)) for x in apart]
+    n = [code.variable(V, x) for x in _first_direction(code, apart)]
     ball = code.add(*(code.spread(row, PieceNumber.BALL) for row in numbers))
-    with code.loop(0, REFLECTIONS):
-        direction = [x.get() for x in n]
+    given_up = code.variable(code.mask, "0")
+
+    def try_direction(direction: list[str]) -> tuple[list[str], str]:
+        """Takes out the lanes that it separates. Gives the gap between the support points, and its length along it."""
         end = call_support(code, "%placed.first", "%first", direction)
         begin = call_support(code, "%placed.second", "%second", [code.negate(x) for x in direction])
         gap = code.along(code.negate(ball), direction, code.minus(begin, end))
         lengthwise = code.dot(gap, direction)
-        left.set(code.without(left.get(), code.where_negative(code.negate(lengthwise))))
+        # A comparison, not the sign: zero and NaN separate nothing.
+        apart_here = code.let(f"fcmp ogt {V} {lengthwise}, {code.constant(0.0)}")
+        left.set(code.without(left.get(), code.bits(apart_here)))
+        return gap, lengthwise
+
+    def reflect(gap: list[str], lengthwise: str) -> None:
+        factor = code.divide(
+            code.multiply(lengthwise, code.constant(-2.0)), code.add(code.dot(gap, gap), code.constant(TINY))
+        )
+        for x, value in zip(n, code.along(factor, gap, [x.get() for x in n])):
+            x.set(value)
+
+    with code.loop(0, PATIENT):
+        gap, lengthwise = try_direction([x.get() for x in n])
         code.return_when(code.none(left.get()), f"{code.mask} 0")
-        twice = code.multiply(lengthwise, code.constant(-2.0))
-        factor = code.divide(twice, code.add(code.dot(gap, gap), code.constant(TINY)))
-        for variable, value in zip(n, code.along(factor, gap, direction)):
-            variable.set(value)
-    code.leave(f"{code.mask} {left.get()}")
+        reflect(gap, lengthwise)
+    with code.loop(0, REFLECTIONS - PATIENT):
+        gap, lengthwise = try_direction([x.get() for x in n])
+        deep = code.both(left.get(), code.where_negative(code.add(lengthwise, code.constant(DEEP))))
+        given_up.set(code.either(given_up.get(), deep))
+        left.set(code.without(left.get(), deep))
+        code.return_when(code.none(left.get()), f"{code.mask} {given_up.get()}")
+        reflect(gap, lengthwise)
+    code.leave(f"{code.mask} {code.either(left.get(), given_up.get())}")
     arguments = f"ptr %scene, i64 %first, ptr %placed.first, i64 %second, ptr %placed.second, {code.mask} %lanes"
     return code.function(f"{code.mask} @touching({arguments})")

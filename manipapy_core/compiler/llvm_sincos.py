@@ -18,6 +18,8 @@ from .llvm_types import Lanes
 
 @dataclass(frozen=True)
 class Constants:
+    """What the reduction and the polynomials need for one number type."""
+
     rounding: float
     """1.5 · 2^mantissa: adding it rounds to an integer that stands in the low bits."""
     half_pi: tuple[float, float, float]

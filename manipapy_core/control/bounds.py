@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import dynamics
+from ..errors import InputError
 from ..model.chain import Chain
 from .state import Array, positive
 
@@ -46,12 +47,21 @@ class MotionBounds:
             brake_factor: How much harder than in normal motion the guard may brake.
         """
         positive(brake_factor, "brake_factor", "1")
+        _refuse_zero_limits(chain)
         limits = chain.limits
         guess = np.where(np.isfinite(limits.velocity), limits.velocity / TIME_TO_STOP, PLAIN_ACCELERATION)
         acceleration = np.where(np.isfinite(limits.acceleration), limits.acceleration, guess)
         quick = np.where(np.isfinite(limits.velocity), limits.velocity / TIME_TO_BRAKE, 0.0)
         brake = np.minimum(np.maximum(brake_factor * acceleration, quick), possible_braking(chain))
         return cls(limits.velocity, acceleration, np.maximum(brake, acceleration), limits.lower, limits.upper)
+
+
+def _refuse_zero_limits(chain: Chain) -> None:
+    """Some descriptions write 0 for a limit that nobody knows; an arm held by such efforts would fall."""
+    for name, values in (("effort", chain.limits.effort), ("velocity", chain.limits.velocity)):
+        if (values <= 0.0).any():
+            joint = chain.joint_names[int((values <= 0.0).argmax())]
+            raise InputError(f"joint {joint!r} has a limit of 0 for {name}; give it a real one in the description")
 
 
 @functools.lru_cache(maxsize=16)

@@ -45,8 +45,8 @@ class Pipeline:
         self._measured = np.zeros((2, n))
         self.state = State.of_block(self._measured)
         """What the law acts on: measured or filtered; a buffer."""
-        self.tau, self._last = np.zeros(n), np.zeros(n)
-        """What the arm gets, and what it got one tick before."""
+        self.tau, self._next = np.zeros(n), np.zeros(n)
+        """What the arm gets; until the end of a tick, what it got last."""
         self.verdict: Verdict = PASSED
         self.seeded = False
         """False until the arm has been seen once."""
@@ -127,14 +127,14 @@ class Pipeline:
         self._look(step, visible, stamp)
         if verdict.action >= HOLD:
             self.begin_hold(verdict)
-        self._last, self.tau = self.tau, self._last
         if not self.guard.holding:
             verdict = self._run_law(now, dt, step)
             if verdict.action >= HOLD:
                 self.begin_hold(verdict)
         if self.guard.held is not None:
             verdict = self.guard.held
-            self.guard.limit(self.hold.step(step), self._last, step, self.tau)
+            self.guard.limit(self.hold.step(step), self.tau, step, self._next)
+        self.tau, self._next = self._next, self.tau
         self.switcher.applied(self.tau)
         self.verdict, self._guard_speed = verdict, verdict.speed
         return True
@@ -143,8 +143,8 @@ class Pipeline:
         """A tick that does nothing but hold, for when the usual one has failed."""
         period = self.settings.period
         self.hold.predict(self.tau, period)
-        self._last[:] = self.tau
-        self.guard.limit(self.hold.step(period), self._last, period, self.tau)
+        self.guard.limit(self.hold.step(period), self.tau, period, self._next)
+        self.tau, self._next = self._next, self.tau
 
     def _seed(self) -> None:
         """Begins with the arm as it is: at rest it is held there, in motion it is slowed down."""
@@ -185,15 +185,15 @@ class Pipeline:
             execution.step(now, step, state, min(self.speed, self._guard_speed))
         else:
             execution.follow(state)
-        reference, tau = execution.reference, self.tau
+        reference, last = execution.reference, self.tau
         wanted = self.switcher.step(state, reference, step)
         verdict = self.guard.check_output(
-            dt, state, reference, wanted, self._last, stiff=law.stiff, cartesian=law.cartesian
+            dt, state, reference, wanted, last, stiff=law.stiff, cartesian=law.cartesian
         )
         if verdict is PASSED:
-            np.copyto(tau, wanted)
+            np.copyto(self._next, wanted)
         elif verdict.action is Action.SLOW:
-            self.guard.limit(wanted, self._last, step, tau)
+            self.guard.limit(wanted, last, step, self._next)
         return verdict
 
 

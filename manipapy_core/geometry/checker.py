@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..compiler.checker_engine import CheckerCode, checker_code, frames_code, workspace
 from ..compiler.checker_layout import LARGEST_POSITION
 from ..errors import InputError, NotFiniteError, ShapeError
 from .body import RobotBody
@@ -75,8 +74,11 @@ class Checker:
     def __init__(self, body: RobotBody, world: World | None = None):
         self.body = body
         self.world = World() if world is None else world
-        self._code: CheckerCode = checker_code()
-        self._frames = frames_code(body.chain)
+        from ..compiler import checker_engine  # llvmlite takes time to import
+
+        self._code = checker_engine.checker_code()
+        self._frames = checker_engine.frames_code(body.chain)
+        self._workspace = checker_engine.workspace
         self._lock = threading.Lock()
         self._latest: tuple[Snapshot, Scene] | None = None
 
@@ -94,7 +96,7 @@ class Checker:
         flat = rows.reshape(-1, rows.shape[-1])
         scene = self.scene(snapshot)
         out = np.empty(len(flat), dtype=np.bool_)
-        work = workspace(scene.work_vectors)
+        work = self._workspace(scene.work_vectors)
         bad = self._code.calls["check"](
             scene.address, flat.ctypes.data, len(flat), work.ctypes.data, out.ctypes.data
         )
@@ -135,7 +137,7 @@ class Checker:
         scene = self.scene(snapshot)
         count = begin.size // begin.shape[-1] if begin.shape[-1] else 0
         out = np.empty(count, dtype=np.bool_)
-        work = workspace(scene.work_vectors)
+        work = self._workspace(scene.work_vectors)
         self._code.calls["edges"](
             scene.address, begin.ctypes.data, end.ctypes.data, count, float(step), work.ctypes.data, out.ctypes.data
         )
@@ -152,7 +154,7 @@ class Checker:
         count, links = rows.size // self.body.chain.n, scene.moving_names
         numbers = np.empty((count, len(links), 7), dtype=np.float32)
         objects = np.empty((count, len(links)), dtype=np.int32)
-        work = workspace(scene.work_vectors)
+        work = self._workspace(scene.work_vectors)
         bad = self._code.calls["distances"](
             scene.address, rows.ctypes.data, count, work.ctypes.data, numbers.ctypes.data, objects.ctypes.data
         )

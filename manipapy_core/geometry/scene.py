@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.checker_engine import FramesCode
 from ..errors import UnknownLink
 from .body import Group, GroupPair, RobotBody, link_frames, make_group
 from .cover import cover
@@ -16,6 +16,9 @@ from .parts import Part, centred_part
 from .shapes import Convex
 from .tables import PlacedObject, Scene, build_scene
 from .world import AttachedObject, Snapshot
+
+if TYPE_CHECKING:
+    from ..compiler.checker_engine import FramesCode
 
 Array = NDArray[np.float64]
 

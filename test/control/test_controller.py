@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -259,3 +260,9 @@ def test_a_failure_around_the_controller_stops_the_arm():
     status = rig.controller.status()
     assert status.held.check is Check.SOFTWARE and "publisher gone" in goal.outcome.text
     assert isinstance(status.failure, OSError) and rig.still_within(rig.mark() - 300, 0.0)
+
+
+def test_a_limit_of_zero_is_refused_before_the_arm_falls():
+    weak = replace(UR5, limits=replace(UR5.limits, effort=np.array([150.0, 150.0, 0.0, 28.0, 28.0, 28.0])))
+    with pytest.raises(InputError, match="elbow_joint"):
+        ArmController(weak)

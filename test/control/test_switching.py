@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from control.arms import AWAY, DT, HOME, UR5, quintic
-from manipapy_core import InputError, dynamics
+from manipapy_core import InputError, Payload, dynamics
 from manipapy_core.control import LAWS, LawSwitcher, Reference, SimulatedArm, make_law
 
 PAIRS = list(itertools.permutations(["pd", "pid", "computed_torque", "adaptive"], 2))
@@ -134,3 +134,13 @@ def test_a_change_in_the_middle_of_a_change_is_smooth_too():
 def test_the_blend_time_must_be_a_time():
     with pytest.raises(InputError, match="blend_time"):
         LawSwitcher(make_law("pd", UR5), 0.0)
+
+
+def test_a_payload_that_is_taken_up_changes_the_belief_but_not_what_was_learnt():
+    law = make_law("adaptive", UR5)
+    law.believe(1.1 * UR5.inertial_parameters)
+    learnt = law.parameters - UR5.inertial_parameters
+    loaded = law.with_payload(Payload(0.5))
+    fresh = loaded.parameters
+    loaded.remember(law)
+    assert np.allclose(loaded.parameters - fresh, learnt)

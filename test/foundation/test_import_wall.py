@@ -44,7 +44,8 @@ LATE_DOORS = {
 
 ROS_PACKAGES = {"rclpy", "manipapy_ros", "manipapy_msgs", "launch", "launch_ros", "ament_index_python"}
 
-HEAVY = "rclpy pybullet cv2 sklearn matplotlib cupy coal llvmlite numba yaml scipy typer".split()
+HEAVY = ["rclpy", "pybullet", "cv2", "sklearn", "matplotlib", "cupy", "coal"]
+HEAVY += ["llvmlite", "numba", "yaml", "scipy", "typer"]
 
 
 def rooms_below(room: str) -> set[str]:

@@ -73,19 +73,20 @@ class CoalScene:
         if locked:
             model, geometry = pin.buildReducedModel(model, geometry, locked, pin.neutral(model))
         geometry.removeAllCollisionPairs()
-        solids = list(geometry.geometryObjects)
-        links = [solid.name.rsplit("_", 1)[0] for solid in solids]
+        # Copied now: adding objects moves the others in memory, and references to them would dangle.
+        links = [solid.name.rsplit("_", 1)[0] for solid in geometry.geometryObjects]
+        joints = [int(solid.parentJoint) for solid in geometry.geometryObjects]
         for index, (shape, T) in enumerate(shapes):
             placed = pin.GeometryObject(f"object {index}", 0, 0, pin.SE3(T[:3, :3], T[:3, 3]), shape)
             geometry.addGeometryObject(placed)
         ignored = {names for names, reason in body.ignored.items() if reason in (ADJACENT, ALWAYS_TOUCHING)}
-        for a, first in enumerate(solids):
-            for b, second in enumerate(solids[a + 1 :], a + 1):
-                if first.parentJoint != second.parentJoint and frozenset({links[a], links[b]}) not in ignored:
+        for a in range(len(links)):
+            for b in range(a + 1, len(links)):
+                if joints[a] != joints[b] and frozenset({links[a], links[b]}) not in ignored:
                     geometry.addCollisionPair(pin.CollisionPair(a, b))
-            if first.parentJoint > 0:
+            if joints[a] > 0:
                 for index in range(len(shapes)):
-                    geometry.addCollisionPair(pin.CollisionPair(a, len(solids) + index))
+                    geometry.addCollisionPair(pin.CollisionPair(a, len(links) + index))
         self.model, self.geometry = model, geometry
         self.data, self.geometry_data = model.createData(), geometry.createData()
         self.joints = [model.joints[model.getJointId(name)] for name in chain.joint_names]

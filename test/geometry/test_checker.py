@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from geometry.arms import arm, configurations, table_world
+from manipapy_core import kinematics, lie
 from manipapy_core.errors import InputError, NotFiniteError, ShapeError
-from manipapy_core.geometry import Checker, RobotBody
+from manipapy_core.geometry import Box, Checker, Cylinder, RobotBody, Sphere, World
+from manipapy_core.geometry.body import link_frames
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,29 @@ def test_batches_of_any_shape_give_the_same_answers(checker):
     assert np.array_equal(checker.check(q[::-1]), told[::-1])
     assert checker.check(q[:0]).shape == (0,)
     assert np.mean(checker.check(q.astype(np.float32)) == told) > 0.98
+
+
+def test_what_sits_in_the_middle_of_a_part_is_hit():
+    """Coinciding centres leave no direction to begin with."""
+    _, chain, body = arm("panda")
+    q = configurations(chain, 1)[0]
+    poses, frames = kinematics.link_poses(chain, q), link_frames(chain)
+    tested = 0
+    for group in body.groups:
+        if group.frame < 2:
+            continue
+        R, p = frames[group.name]
+        T_base_frame = poses[chain.link_names.index(group.name)] @ lie.inverse(lie.pose(R, p))
+        for part in group.parts:
+            for grain in (Sphere(1e-3), Box([1e-3, 1e-3, 1e-3]), Cylinder(1e-3, 1e-3)):
+                world = World()
+                # On the base it is compared part by part; in the world, by spheres first.
+                world.add("grain", grain, T_base_frame @ part.T_frame_shape)
+                assert Checker(body, world).collides(q)
+                world.attach("grain", chain.base, T_base_frame @ part.T_frame_shape)
+                assert Checker(body, world).collides(q)
+                tested += 1
+    assert tested > 60
 
 
 def test_turning_a_joint_all_the_way_round_changes_nothing():

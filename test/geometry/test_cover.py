@@ -51,7 +51,7 @@ def test_spheres_reach_no_farther_than_promised(name):
 
 def test_the_proof_finds_a_sphere_that_is_too_small():
     parts = [Part(Sphere(0.1), np.eye(4))]
-    spheres = np.array([[0.0, 0.0, 0.0, 0.101, 0.1]])
+    spheres = np.array([[0.0, 0.0, 0.0, 0.103, 0.1]])
     assert len(uncovered(parts, spheres, 0.02)) == 0
     spheres[0, 3] = 0.099
     assert len(uncovered(parts, spheres, 0.02)) > 0

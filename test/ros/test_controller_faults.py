@@ -7,29 +7,26 @@ import signal
 
 import numpy as np
 from manipapy_msgs.msg import ControllerStatus
-from ros_arm import ABORTED, HOME, STILL, SUCCEEDED, Arm, bring_up, stamp_of, wait
-from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-AWAY = HOME + [0.6, 0.3, -0.4, 0.3, 0.2, -0.5]
+from ros_arm import ABORTED, HOME, STILL, SUCCEEDED, Arm, bring_up, stamp_of, wait
+
+AWAY = HOME + np.array([0.6, 0.3, -0.4, 0.3, 0.2, -0.5])
 
 
 def test_a_dead_controller_leaves_an_arm_that_is_held_within_fifty_milliseconds(start, peer):
     arm = Arm(peer, start, "/prompt")
-    states: list[JointState] = []
-    peer.node.create_subscription(JointState, "/prompt/joint_states", states.append, 5000)
-    arm.send(arm.goal(AWAY, seconds=2.0))
-    peer.wait_for(lambda: bool(states) and np.abs(states[-1].velocity).max() > 0.2, "the arm to move")
+    arm.send(arm.goal(AWAY, seconds=3.0))
+    moving = arm.states.wait_until_moving(0.15)
     arm.controller.process.send_signal(signal.SIGKILL)
+    states = arm.states.record(stamp_of(moving) + 2.0)
     arm.controller.process.wait()
-    killed = stamp_of(states[-1])
-    peer.wait_for(lambda: stamp_of(states[-1]) > killed + 1.0, "a second after that")
     arm.bridge.stop()
     said = re.search(r"commands stopped coming at ([\d.]+) s", arm.bridge.close())
     assert said is not None  # when the last command came, in simulated time
     last_command = float(said[1])
     later = [state for state in states if stamp_of(state) > last_command + 0.05]
-    assert len(later) > 100
+    assert len(later) > 20
     assert max(np.abs(state.velocity).max() for state in later) < STILL
     # Held against gravity, not let go.
     assert abs(later[-1].effort[1]) > 1.0

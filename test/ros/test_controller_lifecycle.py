@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lifecycle_msgs.msg import Transition
+
 from ros_arm import ABORTED, HOME, SUCCEEDED, Arm
 
 CYCLES = 5

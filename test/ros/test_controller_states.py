@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from manipapy_msgs.msg import ControllerStatus
-from ros_arm import HOME, JOINTS, bring_up
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+
+from ros_arm import HOME, JOINTS, bring_up
 
 
 class Feeder:

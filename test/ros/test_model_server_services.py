@@ -62,7 +62,7 @@ def test_inverse_kinematics_of_a_pose_and_all_its_solutions(server, peer, ur5):
 
 def test_a_pose_in_another_fixed_frame_is_understood_and_a_moving_one_refused(server, peer, ur5):
     # `base` of a UR is turned by pi about z against `base_link`.
-    T_base_link_base = Robot.from_urdf("ur5").chain("base_link", "base").M
+    T_base_link_base = lie.pose(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
     request = ComputeIK.Request(seed=jumbled(ur5, position=Q))
     request.pose.header.frame_id = "base"
     request.pose.pose = pose_from_matrix(lie.inverse(T_base_link_base) @ kinematics.forward(ur5, Q))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from manipapy_msgs.srv import RemoveObject, SpawnObject, StepSimulation
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from ros_arm import HOME, JOINTS, StateWatch, bring_up, stamp_of, wait
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
@@ -14,6 +13,7 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
 from manipapy_ros import qos
+from ros_arm import HOME, JOINTS, StateWatch, bring_up, stamp_of, wait
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,8 @@ class Commander:
 
     def __init__(self, peer, kind: str):
         self._peer = peer
-        self._publisher = peer.node.create_publisher(Float64MultiArray, f"forward_{kind}_controller/commands", qos.COMMAND)
+        topic = f"forward_{kind}_controller/commands"
+        self._publisher = peer.node.create_publisher(Float64MultiArray, topic, qos.COMMAND)
         peer.wait_for(lambda: self._publisher.get_subscription_count() > 0, "the bridge to listen")
 
     def send(self, values) -> None:
@@ -71,7 +72,7 @@ def test_clock_follows_the_joint_states(at_home, peer, states):
 
 
 def test_position_commands_are_followed(at_home, peer, states):
-    goal = HOME + [0.3, 0.2, -0.2, 0.3, -0.3, 0.5]
+    goal = HOME + np.array([0.3, 0.2, -0.2, 0.3, -0.3, 0.5])
     Commander(peer, "position").send(goal)
     states.wait_until(lambda state: np.abs(np.subtract(state.position, goal)).max() < 0.005, "the commanded position")
     states.wait_until_still()

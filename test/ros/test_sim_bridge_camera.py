@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ros_arm import HOME, StateWatch, bring_up, stamp_of
 from sensor_msgs.msg import CameraInfo, Image
 from tf2_msgs.msg import TFMessage
 
 from manipapy_ros import qos
+from ros_arm import HOME, StateWatch, bring_up, stamp_of
 
 WIDTH, HEIGHT, BASELINE = 160, 120, 0.12
 TOPICS = {

@@ -123,7 +123,9 @@ class Execution:
 
     def follow(self, state: State) -> None:
         """The reference becomes the measured motion: for laws that let the arm be led by hand."""
-        self._end_goal(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, "this mode does not follow trajectories"))
+        if self._plan is not None or self._waiting is not None:
+            why = "the law that took over does not follow trajectories"
+            self._end_goal(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, why))
         np.copyto(self._block[0], state.q)
         np.copyto(self._block[1], state.qd)
         self._block[2].fill(0.0)

@@ -72,7 +72,7 @@ class Guard:
         self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
         self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
         self.measured, self._step = np.zeros((2, chain.n)), np.zeros(1)
-        """Positions and velocities of the last measurement that passed, shape (2, n); a buffer."""
+        """Positions and velocities of this tick, shape (2, n); worthless if the check of finite numbers failed."""
         self._condition = ConditionNumber(chain)
         self._seen_at = self._stamp = -np.inf
         self._rate_exceeded = 0.0

@@ -90,7 +90,7 @@ class Adaptive(Law):
         masses = slice(0, None, PER_BODY)
         self._lower[masses] = np.maximum(self._lower[masses], 0.0)
         self._middle, self._reach = 0.5 * (self._lower + self._upper), 0.5 * (self._upper - self._lower)
-        self._parameters = guess
+        self._guess, self._parameters = guess, guess.copy()
         self._regressor: Any = bind(chain, "regressor")
         self._kernel: Any = _kernel(n)
         self._learn: Any = _learning_kernel()
@@ -135,8 +135,9 @@ class Adaptive(Law):
         return tau
 
     def remember(self, other: Law) -> None:
+        """What was learnt is the difference to the first guess; the guess may have changed with the payload."""
         if isinstance(other, Adaptive):
-            self.believe(other._parameters)
+            self.believe(self._guess + other._parameters - other._guess)
 
 
 def _parameter_scale(chain: Chain) -> Array:

@@ -14,22 +14,18 @@ from ..kernels import UNLIMITED, absolute, clamp, compile_per_joint, switch
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .law import Law
-from .typical import largest_joint_inertia, typical_joint_inertia
+from .typical import joint_springs, largest_joint_inertia
 
 BANDWIDTH = 20.0
-"""Natural frequency that default gains aim at [rad/s]; critically damped."""
+"""Natural frequency that laws with a model aim at [rad/s]; critically damped."""
 
 KP = Gain("kp", GainShape.JOINTS, "N m/rad or N/m", "effort per position error")
 KD = Gain("kd", GainShape.JOINTS, "N m s/rad or N s/m", "effort per velocity error")
 
 
-def joint_gains(chain: Chain, bandwidth: float = BANDWIDTH) -> dict[str, ArrayLike]:
-    """Position and velocity gains of a critically damped joint.
-
-    Args:
-        bandwidth: Natural frequency [rad/s].
-    """
-    inertia = typical_joint_inertia(chain, 2.0 * bandwidth)
+def joint_gains(chain: Chain) -> dict[str, ArrayLike]:
+    """Position and velocity gains of critically damped joints."""
+    bandwidth, inertia = joint_springs(chain)
     return {"kp": bandwidth**2 * inertia, "kd": 2.0 * bandwidth * inertia}
 
 

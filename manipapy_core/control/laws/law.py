@@ -20,7 +20,7 @@ class Law(abc.ABC):
     """From what the arm does and should do to joint efforts.
 
     A law is made away from the loop, where it may compile and allocate; `step` does neither. Gains never change
-    within a law: `changed` makes another one, and `LawSwitcher` moves from one to the other without a jump.
+    within a law: `with_gains` makes another one, and `LawSwitcher` moves from one to the other without a jump.
 
     Args:
         chain: The arm.

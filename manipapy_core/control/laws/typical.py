@@ -18,6 +18,10 @@ from ...model.chain import Chain
 from ..state import Array
 
 SAMPLES = 256
+SOFTEST, STIFFEST = 20.0, 40.0
+"""Natural frequencies of joint springs [rad/s]."""
+SAG = 0.05
+"""[rad or m]"""
 FASTEST = 500.0
 """Allowed velocity feedback over inertia in the fastest mode [1/s]: half of the inertia per tick of 1 ms.
 
@@ -32,10 +36,21 @@ def typical_joint_inertia(chain: Chain, rate: float) -> Array:
     Args:
         rate: Velocity gain over inertia that it will be used with [1/s].
     """
-    _, M = _samples(chain)
-    diagonal = np.einsum("bii->bi", M)
-    mobility: Array = np.linalg.inv(M).astype(np.float64)
-    return _scale(mobility, diagonal.mean(axis=0), np.full(chain.n, rate))
+    return _joint_inertia(chain, np.full(chain.n, rate))
+
+
+@functools.lru_cache(maxsize=16)
+def joint_springs(chain: Chain) -> tuple[Array, Array]:
+    """Natural frequency [rad/s] and inertia [kg m² or kg] that joints without a model are tuned for, shape (n,) each.
+
+    A joint is made as stiff as keeps it from sagging by more than `SAG` under its weight, within bounds.
+    """
+    q, _ = _samples(chain)
+    weight = np.abs(dynamics.gravity_forces(chain, q)).max(axis=0)
+    inertia = typical_joint_inertia(chain, 2.0 * SOFTEST)
+    bandwidth = np.clip(np.sqrt(weight / (SAG * inertia)), SOFTEST, STIFFEST)
+    bandwidth.setflags(write=False)
+    return bandwidth, _joint_inertia(chain, 2.0 * bandwidth)
 
 
 @functools.lru_cache(maxsize=16)
@@ -61,6 +76,12 @@ def typical_tip_inertia(chain: Chain, angular_rate: float, linear_rate: float) -
     mobility += 1e-9 * np.eye(6)
     rates = np.repeat([angular_rate, linear_rate], 3)
     return _scale(mobility, np.median(1.0 / diagonal, axis=0).clip(max=100.0), rates)
+
+
+def _joint_inertia(chain: Chain, rates: Array) -> Array:
+    _, M = _samples(chain)
+    mobility: Array = np.linalg.inv(M).astype(np.float64)
+    return _scale(mobility, np.einsum("bii->bi", M).mean(axis=0), rates)
 
 
 def _samples(chain: Chain) -> tuple[Array, Array]:

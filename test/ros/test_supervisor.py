@@ -1,0 +1,152 @@
+"""`manipapy up`: real processes, started in order, looked after, and gone when they should be."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+
+from manipapy_core import Robot
+from manipapy_ros import qos
+from manipapy_ros.arm_client import ArmClient, MotionFailed, rest_to_rest
+from manipapy_ros.client import Client
+from ros.suites import another_domain, suite
+
+GOAL = np.array([0.5, -1.3, 1.3, -1.4, -1.4, 0.4])
+
+
+@pytest.fixture(scope="module")
+def ur5():
+    return Robot.from_urdf("ur5").chain("base_link", "tool0")
+
+
+@pytest.fixture
+def gentle(tmp_path) -> str:
+    """Parameters that leave the real-time scheduler alone: other tests want to run, too."""
+    path = tmp_path / "gentle.yaml"
+    path.write_text("/**: {ros__parameters: {priority: 0, lock_memory: false}}")
+    return str(path)
+
+
+def moved(namespace: str, chain, goal, **options) -> np.ndarray:
+    """Where the arm is after it was sent to a goal."""
+    with Client("tester", namespace) as client:
+        arm = ArmClient(client)
+        arm.move(rest_to_rest(chain, arm.positions(chain.joint_names, 30.0), goal, speed=0.8), seconds=60.0, **options)
+        return arm.positions(chain.joint_names)
+
+
+def test_a_simulated_arm_comes_up_moves_and_ends_by_itself(domain, ur5, gentle):
+    arguments = ("--namespace", "/timed", "--params-file", gentle, "--seconds", "12")
+    with suite(*arguments, domain=domain) as timed:
+        timed.wait_until_up()
+        assert len(timed.members()) >= 3
+        np.testing.assert_allclose(moved("/timed", ur5, GOAL), GOAL, atol=2e-3)
+        assert timed.end() == 0
+        assert timed.members() == {}
+
+
+def test_ctrl_c_ends_everything_within_three_seconds(domain, gentle):
+    with suite("--namespace", "/stopped", "--params-file", gentle, domain=domain) as stopped:
+        stopped.wait_until_up()
+        started = time.monotonic()
+        stopped.process.send_signal(signal.SIGINT)
+        assert stopped.end() == 0
+        assert time.monotonic() - started < 3.0
+        assert stopped.members() == {}
+
+
+def test_a_death_makes_the_arm_hold_and_the_node_come_back(domain, ur5):
+    with suite("--mode", "mock", "--namespace", "/restarted", "--on-failure", "restart", domain=domain) as restarted:
+        restarted.wait_until_up()
+        killed = time.monotonic() + 0.7
+
+        def interfere() -> bool:
+            nonlocal killed
+            if time.monotonic() > killed:
+                restarted.kill("model_server")
+                killed = float("inf")
+            return True
+
+        with pytest.raises(MotionFailed, match="cancelled"):
+            moved("/restarted", ur5, GOAL + 1.2, while_moving=interfere)
+        restarted.wait_for("SIGKILL")
+        restarted.wait_for("the arm holds")
+        restarted.wait_for("model_server is back")
+        # The driver itself, too.
+        restarted.kill("mock_hardware")
+        restarted.wait_for("mock_hardware is back")
+        np.testing.assert_allclose(moved("/restarted", ur5, GOAL), GOAL, atol=1e-6)
+        # And the supervisor: the kernel takes its children along.
+        restarted.process.kill()
+        deadline = time.monotonic() + 5.0
+        while restarted.members() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert restarted.members() == {}
+
+
+def test_a_death_takes_everything_down_where_that_is_the_policy(domain):
+    with suite("--mode", "mock", "--namespace", "/strict", domain=domain) as strict:
+        strict.wait_until_up()
+        strict.kill("model_server")
+        assert strict.end() == 1
+        assert "model_server was ended by SIGKILL" in strict.output
+        assert strict.members() == {}
+
+
+def test_a_node_that_cannot_be_configured_is_quoted(domain, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("/**: {ros__parameters: {tip_link: no_such_link}}")
+    with suite("--mode", "mock", "--namespace", "/wrong", "--params-file", str(wrong), domain=domain) as failed:
+        assert failed.end() == 1
+        assert "no_such_link" in failed.output and "cannot come up" in failed.output
+        assert failed.members() == {}
+
+
+def test_two_suites_do_not_hear_each_other(domain, peer):
+    with (
+        another_domain() as other,
+        suite("--mode", "mock", "--robot", "panda", domain=other) as panda,
+        suite("--mode", "mock", domain=domain) as ur5,
+    ):
+        ur5.wait_until_up()
+        panda.wait_until_up()
+        heard: list[JointState] = []
+        subscription = peer.node.create_subscription(JointState, "joint_states", heard.append, qos.STATE)
+        peer.wait_for(lambda: len(heard) > 50, "joint states")
+        peer.node.destroy_subscription(subscription)
+        assert {name.split("_")[0] for state in heard for name in state.name} == {"shoulder", "elbow", "wrist"}
+        for running in (ur5, panda):
+            running.process.send_signal(signal.SIGINT)
+        assert ur5.end() == 0
+        assert panda.end() == 0
+
+
+def test_every_process_dies_with_its_parent_in_whatever_way(tmp_path):
+    code = (
+        "import sys, time\nfrom manipapy_ros.child import Child\n"
+        "child = Child('sleeper', ['sh', '-c', 'sleep 300 & echo $!; wait'], {}, lambda name, line: None)\n"
+        "print(child.pid, flush=True)\ntime.sleep(300)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    number = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 5.0
+    while _runs(number) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _runs(number)
+
+
+def _runs(number: int) -> bool:
+    try:
+        with open(f"/proc/{number}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
