@@ -58,7 +58,7 @@ def pybullet_limits(robot: Robot) -> dict[str, tuple[float, float]]:
         SimulationUnavailable: PyBullet is not installed; says how to install it.
     """
     from ..sim.bullet import Client
-    from ..sim.robot_file import bullet_urdf, load_robot_file
+    from ..sim.robot_file import load_robot
 
     limits = {}
     with Client() as client:
@@ -71,7 +71,7 @@ def pybullet_limits(robot: Robot) -> dict[str, tuple[float, float]]:
                 raise ModelError(robot.name, [f"PyBullet cannot load it ({error}); {cure}"]) from error
 
         # Without shapes: meshes that PyBullet cannot find say nothing about limits.
-        body = load_robot_file(load, bullet_urdf(robot, visuals=False, collisions=False))
+        body = load_robot(load, robot, visuals=False, collisions=False)
         for index in range(client.getNumJoints(body)):
             info = client.getJointInfo(body, index)
             name, kind, lower, upper = info[1].decode(), info[2], info[8], info[9]
