@@ -90,7 +90,7 @@ def test_a_paused_simulation_is_not_a_dead_one(start, peer):
 
 def test_a_reset_world_aborts_the_goal_and_the_arm_stays_where_it_was_put(start, peer):
     arm = Arm(peer, start, "/reset")
-    handle = arm.send(arm.goal(HOME + 0.5, HOME - 0.5, seconds=1.5))
+    handle = arm.send(arm.goal(HOME + 0.5, seconds=2.0))
     arm.states.wait_until(lambda state: state.position[0] > 0.4, "the arm to be far from home")
     assert arm.trigger(arm.bridge, "reset").success
     status, result = arm.outcome(handle)
