@@ -25,6 +25,8 @@ from .trajectory_messages import seconds
 
 EFFORT_TOPIC = "forward_effort_controller/commands"
 POSITION_TOPIC = "forward_position_controller/commands"
+CLOCK_TREMBLE = 0.005
+"""Differences between two readings of a clock that are the machine's doing [s]."""
 
 
 class Mode(enum.Enum):
@@ -57,16 +59,25 @@ class ControlThread:
         self.reader = JointStateReader(chain.joint_names)
         self._patience = controller.settings.guard.state_hold_after
         self._arrival = -np.inf
-        self._measured = 0.0
+        self._measured, self._measured_at = 0.0, -np.inf
+        """Stamp of the last joint state, as ROS has it and on the clock of the loop [s]."""
         self._loop: PeriodicLoop | None = None
         self._compute = Histogram()
 
     def start(self, controller: ArmController) -> None:
         """Begins to control, with a controller that has not ticked yet."""
-        self.controller, self._arrival = controller, -np.inf
+        self.controller = controller
+        self._arrival = self._measured_at = -np.inf
         self._states.newest()  # what came before is no news
-        self._loop = PeriodicLoop(self._tick, self._settings, on_failure=controller.fail, name="control")
+        self._loop = PeriodicLoop(self._tick, self._settings, on_failure=self._on_failure, name="control")
         self._loop.start()
+
+    def change(self, mode: Mode, controller: ArmController) -> None:
+        """Sends something else from now on, with a controller that begins at the measured state.
+
+        What one kind of command did to the arm says nothing about what the other one must begin with.
+        """
+        self.mode, self.controller = mode, controller
 
     def stop(self) -> None:
         """Ends the thread; what comes then is for the far side's timeout."""
@@ -119,14 +130,26 @@ class ControlThread:
             measured = seconds(message.header.stamp)
             new = measured != self._measured
             self._measured, self.stamp = measured, message.header.stamp
+            self._measured_at = self._when_measured(now)
         if self._arrival == -np.inf:
             return
         if not self._simulated:
-            self._control(now, self.loop_time(self._measured) if self._measured else self._arrival)
+            self._control(now, self._measured_at)
         elif new:
             self._control(self._measured, self._measured)
         elif now - self._arrival > self._patience:
             self._control(self._measured + (now - self._arrival), self._measured)
+
+    def _on_failure(self, error: Exception) -> None:
+        self.controller.fail(error)
+
+    def _when_measured(self, now: float) -> float:
+        """On the clock of the loop [s]; a driver that does not stamp its states is believed to send them at once."""
+        if not self._measured:
+            return now
+        measured = self.loop_time(self._measured)
+        # The two clocks are read one after the other, so the difference trembles; that is no step back in time.
+        return max(measured, self._measured_at) if measured > self._measured_at - CLOCK_TREMBLE else measured
 
     def _control(self, now: float, stamp: float) -> None:
         began = time.monotonic_ns()

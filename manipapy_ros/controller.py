@@ -182,19 +182,27 @@ class Controller(ManagedNode):
             raise InputError(result.reason)
         return "taken up without a jump"
 
+    def _require_rest(self) -> None:
+        status = self._thread.controller.status()
+        if self.is_active and status.held is not None and status.held.action is Action.STOP:
+            raise InputError(f"the arm is stopped ({status.held.text}); reset it before changing the mode")
+        if self.is_active and (status.goal is not None or status.phase is not Phase.HOLDING):
+            raise InputError("the arm moves; let the goal end, or hold the arm, before changing the mode")
+
     def _check_live(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         try:
             for parameter in parameters:
-                if parameter.name == "mode":
-                    _mode(str(parameter.value))
+                if parameter.name == "mode" and _mode(str(parameter.value)) is not self._thread.mode:
+                    self._require_rest()
         except InputError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _take_up_live(self, parameters: Sequence[Parameter]) -> None:
         for parameter in parameters:
-            if parameter.name == "mode":
-                self._thread.mode = _mode(str(parameter.value))
+            if parameter.name == "mode" and _mode(str(parameter.value)) is not self._thread.mode:
+                fresh = self._controller(self._thread.controller.chain, dict(params.read(self, self.table)))
+                self._thread.change(_mode(str(parameter.value)), fresh)
             elif parameter.name == "speed":
                 self._thread.controller.set_speed(float(parameter.value))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler.mechanism import Placement, from_chain
-from ..errors import InputError
+from ..errors import InputError, UnknownLink
 from ..model.chain import Chain
 from ..model.robot import Robot
 from .parts import Part, enclosing_ball, parts_of
@@ -107,7 +107,7 @@ class RobotBody:
         """The frame that a link moves with."""
         names = self.chain.link_names
         if link not in names:
-            raise InputError(f"no link {link!r}; this robot has: {', '.join(names)}")
+            raise UnknownLink(link, names)
         return self.chain.link_placements[names.index(link)][0] + 1
 
     def describe(self) -> str:

@@ -18,6 +18,8 @@ from .parts import Part, union_distance
 
 Array = NDArray[np.float64]
 
+SMALLEST_OVERSHOOT, LARGEST_OVERSHOOT = 0.005, 0.5
+"""[m]; below, there would be thousands of spheres."""
 MARGIN = 0.05
 """Sample points must lie this share of the overshoot inside a ball, so that what is between them is covered too."""
 FINEST = 1.0 / 32.0
@@ -39,8 +41,10 @@ def cover(parts: Sequence[Part], overshoot: float) -> Array:
         Rows of centre, radius, and the radius of the ball about the centre that the parts fill, [m], shape
         (spheres, 5); the largest spheres first.
     """
-    if not 1e-3 <= overshoot <= 0.5:
-        raise InputError(f"overshoot is {overshoot!r}; give between 0.001 and 0.5 m, such as 0.02")
+    if not SMALLEST_OVERSHOOT <= overshoot <= LARGEST_OVERSHOOT:
+        raise InputError(
+            f"overshoot is {overshoot!r}; give between {SMALLEST_OVERSHOOT:g} and {LARGEST_OVERSHOOT:g} m, such as 0.02"
+        )
     rng = np.random.default_rng(1)
     centres = _candidates(parts, rng)
     depths = -union_distance(parts, centres)
@@ -85,7 +89,7 @@ def _gap(points: Array, spheres: Array) -> Array:
 
 
 def _rows(centres: Array, depths: Array, overshoot: float) -> Array:
-    return np.column_stack([centres, depths + overshoot, depths])
+    return np.column_stack([centres, depths + overshoot, np.maximum(depths, 0.0)])
 
 
 def _candidates(parts: Sequence[Part], rng: np.random.Generator) -> Array:
@@ -184,5 +188,4 @@ def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, ove
     chosen = _choose(centres, depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL), points)
     if chosen:
         return _rows(centres[chosen], depths[chosen], overshoot)
-    depth = np.maximum(-union_distance(parts, points[:1]), 0.0)
-    return _rows(points[:1], depth, overshoot)
+    return _rows(points[:1], -union_distance(parts, points[:1]), overshoot)

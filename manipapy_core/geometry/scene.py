@@ -51,6 +51,7 @@ def _allowed_bits(name: str, groups: Sequence[Group], snapshot: Snapshot) -> int
     return sum(1 << index for index, group in enumerate(groups) if snapshot.may_touch(name, group.name))
 
 
+@functools.lru_cache(maxsize=64)
 def _carried_group(body: RobotBody, item: AttachedObject) -> Group:
     frames = link_frames(body.chain)
     if item.link not in frames:
