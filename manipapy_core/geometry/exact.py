@@ -19,6 +19,7 @@ from .body import RobotBody, link_frames
 from .distance import Shape
 from .hulls import MissingPackage
 from .parts import Part
+from .scene import groups_and_pairs
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere, pose_matrix
 from .world import Snapshot, World
 
@@ -98,24 +99,21 @@ class ExactChecker:
         self, q: ArrayLike, snapshot: Snapshot | None
     ) -> Iterator[tuple[tuple[str, str], tuple[Shape, Array], tuple[Shape, Array]]]:
         world = self.world.snapshot() if snapshot is None else snapshot
-        groups = {group.name: group for group in self.body.groups}
+        groups, pairs = groups_and_pairs(self.body, world)
         poses = self._frame_poses(q)
 
         def placed(part: Part, frame: int) -> tuple[Shape, Array]:
             return part.shape, poses[frame] @ part.T_frame_shape
 
-        for pair in self.body.pairs:
-            a, b = self.body.groups[pair.first], self.body.groups[pair.second]
-            if not world.may_touch(a.name, b.name):
-                for i, j in pair.part_pairs:
-                    yield (a.name, b.name), placed(a.parts[i], a.frame), placed(b.parts[j], b.frame)
-        for group in groups.values():
+        for pair in pairs:
+            a, b = groups[pair.first], groups[pair.second]
+            for i, j in pair.part_pairs:
+                yield (a.name, b.name), placed(a.parts[i], a.frame), placed(b.parts[j], b.frame)
+        for group in groups:
             for thing in world.objects.values():
                 if group.frame > 0 and not world.may_touch(group.name, thing.name):
                     for part in group.parts:
                         yield (group.name, thing.name), placed(part, group.frame), (thing.shape, thing.T_base_object)
-        if world.attached:
-            raise InputError("exact distances of attached objects are not computed; detach them, or use Checker")
 
     def _frame_poses(self, q: ArrayLike) -> dict[int, Array]:
         chain = self.body.chain

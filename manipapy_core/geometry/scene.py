@@ -25,18 +25,7 @@ Array = NDArray[np.float64]
 
 def scene_of(body: RobotBody, snapshot: Snapshot, frames: FramesCode) -> Scene:
     """Tables of a robot with what it carries, in its world."""
-    carried = [_carried_group(body, item) for item in snapshot.attached.values()]
-    # Static groups must stay in front, so what a static link carries goes before the moving ones.
-    static = [group for group in (*body.groups, *carried) if group.frame == 0]
-    groups = [*static, *(group for group in (*carried, *body.groups) if group.frame > 0)]
-    numbers = {group.name: index for index, group in enumerate(groups)}
-    pairs = [
-        GroupPair(numbers[body.groups[pair.first].name], numbers[body.groups[pair.second].name], pair.part_pairs)
-        for pair in body.pairs
-        if not snapshot.may_touch(body.groups[pair.first].name, body.groups[pair.second].name)
-    ]
-    for item in snapshot.attached.values():
-        pairs += _carried_pairs(item, groups, numbers, snapshot)
+    groups, pairs = groups_and_pairs(body, snapshot)
     objects = [
         PlacedObject(thing.name, thing.shape, thing.T_base_object, _allowed_bits(thing.name, groups, snapshot))
         for thing in snapshot.objects.values()
@@ -45,6 +34,22 @@ def scene_of(body: RobotBody, snapshot: Snapshot, frames: FramesCode) -> Scene:
     return build_scene(
         frames.address, chain.n, len(chain.bodies), groups, pairs, objects, keep_alive=(frames, tuple(groups))
     )
+
+
+def groups_and_pairs(body: RobotBody, snapshot: Snapshot) -> tuple[list[Group], list[GroupPair]]:
+    """The robot's links and what they carry, those that stand still first, and the pairs that must not touch."""
+    carried = [_carried_group(body, item) for item in snapshot.attached.values()]
+    static = [group for group in (*body.groups, *carried) if group.frame == 0]
+    groups = [*static, *(group for group in (*carried, *body.groups) if group.frame > 0)]
+    numbers = {group.name: index for index, group in enumerate(groups)}
+    pairs = []
+    for pair in body.pairs:
+        first, second = body.groups[pair.first].name, body.groups[pair.second].name
+        if not snapshot.may_touch(first, second):
+            pairs.append(GroupPair(numbers[first], numbers[second], pair.part_pairs))
+    for item in snapshot.attached.values():
+        pairs += _carried_pairs(item, groups, numbers, snapshot)
+    return groups, pairs
 
 
 def _allowed_bits(name: str, groups: Sequence[Group], snapshot: Snapshot) -> int:

@@ -11,6 +11,7 @@ from geometry.arms import arm, at, configurations, table_world
 from manipapy_core import kinematics
 from manipapy_core.errors import InputError, UnknownLink
 from manipapy_core.geometry import Box, Checker, Cylinder, Plane, Sphere, UnknownObject, World
+from manipapy_core.geometry.exact import ExactChecker
 
 HOME = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
 
@@ -100,6 +101,18 @@ def test_a_carried_object_moves_with_the_hand_and_hits_things(panda):
     assert np.sum(carried & ~without) > 20
     world.detach("rod", at(3.0))
     assert np.array_equal(checker.check(forward), without)
+
+
+def test_a_carried_object_is_where_coal_has_it(panda):
+    body, world, checker = panda
+    world.add("wall", Box([0.1, 1.0, 1.0]), at(0.7, 0.0, 0.5))
+    world.add("plate", Box([0.3, 0.2, 0.02]), at(3.0))
+    world.attach("plate", "panda_hand", at(0.02, 0.0, 0.2))
+    exact, q = ExactChecker(body, world), configurations(body.chain, 40)
+    true, told = np.array([exact.collides(row) for row in q]), checker.check(q)
+    assert true.any() and not true.all()
+    assert not np.any(true & ~told)
+    assert np.sum(told & ~true) <= 2
 
 
 def test_a_carried_object_hits_the_arm_itself(panda):
