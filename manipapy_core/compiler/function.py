@@ -24,6 +24,8 @@ empty = np.empty
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 CHUNK = 256
 """Threads get multiples of this many configurations."""
+SHARES = 4
+"""Pieces of a batch for each thread."""
 
 
 class CompiledFunction:
@@ -92,19 +94,24 @@ class CompiledFunction:
     ) -> bool:
         if threads < 2 or count < 2 * CHUNK:
             return entry(*rows, out)
-        share = -(-count // (threads * CHUNK)) * CHUNK
+        share = -(-count // (threads * SHARES * CHUNK)) * CHUNK
         flat = [
             row if argument.shared else row.reshape(count, argument.width)
             for argument, row in zip(self.signature.inputs, rows)
         ]
         results = out.reshape(count, self.signature.output_width)
+        starts = iter(range(0, count, share))
 
-        def part(start: int) -> bool:
-            stop = start + share
-            mine = [row if i.shared else row[start:stop] for i, row in zip(self.signature.inputs, flat)]
-            return entry(*mine, results[start:stop])
+        def work() -> bool:
+            good = True
+            for start in starts:  # all threads draw from one iterator, so a delayed one delays nobody
+                stop = start + share
+                mine = [row if i.shared else row[start:stop] for i, row in zip(self.signature.inputs, flat)]
+                good &= entry(*mine, results[start:stop])
+            return good
 
-        return all(_pool(threads).map(part, range(0, count, share)))
+        helpers = [_pool(threads).submit(work) for _ in range(threads - 1)]
+        return work() & all([helper.result() for helper in helpers])
 
 
 @functools.cache

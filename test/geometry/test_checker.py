@@ -8,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from geometry.arms import arm, configurations, table_world
+from geometry.arms import arm, at, configurations, table_world
 from manipapy_core import kinematics, lie
 from manipapy_core.errors import InputError, NotFiniteError, ShapeError
 from manipapy_core.geometry import Box, Checker, Cylinder, RobotBody, Sphere, World
 from manipapy_core.geometry.body import link_frames
+
+
+GRAINS = (Sphere(1e-3), Box([1e-3, 1e-3, 1e-3]), Cylinder(1e-3, 1e-3))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,9 @@ def test_what_sits_in_the_middle_of_a_part_is_hit():
     """Coinciding centres leave no direction to begin with."""
     _, chain, body = arm("panda")
     q = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
-    assert not Checker(body).collides(q)
+    world = World()
+    checker = Checker(body, world)
+    assert not checker.collides(q)
     poses, frames = kinematics.link_poses(chain, q), link_frames(chain)
     tested = 0
     for group in body.groups:
@@ -46,13 +51,14 @@ def test_what_sits_in_the_middle_of_a_part_is_hit():
         R, p = frames[group.name]
         T_base_frame = poses[chain.link_names.index(group.name)] @ lie.inverse(lie.pose(R, p))
         for part in group.parts:
-            for grain in (Sphere(1e-3), Box([1e-3, 1e-3, 1e-3]), Cylinder(1e-3, 1e-3)):
-                world = World()
+            for grain in GRAINS:
                 # On the base it is compared part by part; in the world, by spheres first.
                 world.add("grain", grain, T_base_frame @ part.T_frame_shape)
-                assert Checker(body, world).collides(q)
+                assert checker.collides(q)
                 world.attach("grain", chain.base, T_base_frame @ part.T_frame_shape)
-                assert Checker(body, world).collides(q)
+                assert checker.collides(q)
+                world.detach("grain", at(3.0))
+                assert not checker.collides(q)
                 tested += 1
     assert tested > 60
 
