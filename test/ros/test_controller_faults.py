@@ -6,7 +6,6 @@ import re
 import signal
 
 import numpy as np
-import pytest
 from manipapy_msgs.msg import ControllerStatus
 from std_srvs.srv import SetBool
 
@@ -89,8 +88,6 @@ def test_a_paused_simulation_is_not_a_dead_one(start, peer):
     assert np.abs(arm.states.q() - AWAY).max() < 0.002
 
 
-# Not seen to pass reliably yet, so in test-all only.
-@pytest.mark.slow
 def test_a_reset_world_aborts_the_goal_and_the_arm_stays_where_it_was_put(start, peer):
     arm = Arm(peer, start, "/reset")
     handle = arm.send(arm.goal(HOME + 0.5, seconds=2.0))
@@ -104,8 +101,6 @@ def test_a_reset_world_aborts_the_goal_and_the_arm_stays_where_it_was_put(start,
     arm.go_home()
 
 
-# Four processes at 1 kHz need more than two cores, so in test-all only.
-@pytest.mark.slow
 def test_two_arms_in_two_namespaces_do_not_hear_each_other(start, peer):
     left, right = Arm(peer, start, "/left"), Arm(peer, start, "/right")
     status, result = left.execute(left.goal(AWAY))

@@ -98,8 +98,6 @@ def test_bad_changes_are_refused_with_the_reason(shared_arm, change, reason):
     shared_arm.states.assert_still(0.1)
 
 
-# The position servo still creeps after the change; open, so in test-all only.
-@pytest.mark.slow
 def test_set_mode_changes_law_and_mode(arm):
     answer = arm.peer.call(SetMode, arm.controller, "set_mode", SetMode.Request(mode="position", law="pd"))
     assert answer.success, answer.message

@@ -10,9 +10,6 @@ from tf2_msgs.msg import TFMessage
 from manipapy_ros import qos
 from ros_arm import HOME, StateWatch, bring_up, stamp_of
 
-# Rendering takes both cores for a while, so these run in test-all only.
-pytestmark = pytest.mark.slow
-
 WIDTH, HEIGHT, BASELINE = 160, 120, 0.12
 TOPICS = {
     "left/image_rect": Image,

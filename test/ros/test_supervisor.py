@@ -17,9 +17,6 @@ from manipapy_ros.arm_client import ArmClient, MotionFailed, rest_to_rest
 from manipapy_ros.client import Client
 from ros.suites import another_domain, suite
 
-# Whole suites started and killed take minutes, so these run in test-all only.
-pytestmark = pytest.mark.slow
-
 GOAL = np.array([0.5, -1.3, 1.3, -1.4, -1.4, 0.4])
 
 

@@ -1,0 +1,88 @@
+"""The commands of `manipapy` that talk to a running robot, as a user types them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ros.suites import MANIPAPY, suite
+
+NAMESPACE = "/typed"
+
+
+def manipapy(*words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run([*MANIPAPY, *words], capture_output=True, text=True, env=environment, timeout=180)
+
+
+@pytest.fixture(scope="module")
+def robot(domain):
+    with suite("--mode", "mock", "--namespace", NAMESPACE, domain=domain) as running:
+        running.wait_until_up()
+        yield running
+        running.process.send_signal(signal.SIGINT)
+        assert running.end() == 0
+
+
+def test_move_to_joint_positions_and_look_where_the_arm_is(robot):
+    moved = manipapy(
+        "move", "--joints", "0.3", "-1.2", "1.2", "-1.5", "-1.4", "0.2", "--namespace", NAMESPACE, "--speed", "0.9"
+    )
+    assert moved.returncode == 0, moved.stderr
+    assert "arrived" in moved.stdout
+    state = manipapy("state", "--namespace", NAMESPACE)
+    assert state.returncode == 0, state.stderr
+    assert re.search(r"shoulder_lift_joint\W+-1\.2000", state.stdout)
+    assert "tool0 in base_link" in state.stdout
+
+
+def test_move_to_a_pose_and_one_out_of_reach(robot):
+    pose = ("move", "--namespace", NAMESPACE, "--speed", "0.9", "--pose")
+    moved = manipapy(*pose, "0.4", "-0.15", "0.4", "0", "1", "0", "0")
+    assert moved.returncode == 0, moved.stderr
+    position = re.search(r"tool0 in base_link: (\S+) (\S+) (\S+) m", manipapy("state", "--namespace", NAMESPACE).stdout)
+    assert position is not None
+    assert [float(value) for value in position.groups()] == pytest.approx([0.4, -0.15, 0.4], abs=1e-3)
+    refused = manipapy(*pose, "4", "0", "0", "0", "0", "0", "1")
+    assert refused.returncode == 2 and "unreachable" in refused.stderr
+
+
+def test_hold_is_answered_and_reset_says_who_can(robot):
+    assert "holds" in manipapy("hold", "--namespace", NAMESPACE).stdout
+    refused = manipapy("reset", "--namespace", NAMESPACE)
+    assert refused.returncode == 2 and "driver or pendant" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("move", "1", "2"), "--joints, or --pose"),
+        (("move", "--pose", "1", "2"), "seven numbers"),
+        (("up", "--robot", "no_such_robot"), "ur5"),
+        (("up", "--on-failure", "pray"), "restart"),
+        (("up", "--mode", "hardware", "--hand-off", "effort"), "far_side_timeout"),
+    ],
+)
+def test_mistakes_are_answered_with_a_sentence(words, reason):
+    done = manipapy(*words)
+    assert done.returncode == 2
+    assert reason in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("command", "code", "text"), [("describe", 0, "wrist_3_joint"), ("up", 2, "make setup")])
+def test_without_ros_the_library_works_and_the_rest_says_what_to_do(command, code, text):
+    words = [command, *(["ur5"] if command == "describe" else [])]
+    program = f"import sys; sys.modules['rclpy'] = None; sys.argv = ['manipapy', *{words!r}]\n" + MANIPAPY[-1]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code
+    assert text in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
+def test_doctor_looks_at_the_machine_side_of_ros():
+    done = manipapy("doctor")
+    assert {"real time", "discovery", "ports"} <= {line[9:24].strip() for line in done.stdout.splitlines()}

@@ -1,0 +1,135 @@
+"""The mocked robot behind ros2_control's names: what a driver and its trajectory controller would do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from action_msgs.msg import GoalStatus
+from builtin_interfaces.msg import Duration
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTrajectoryControllerState
+from lifecycle_msgs.msg import Transition
+from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from manipapy_core import Robot
+from manipapy_ros import qos
+
+HOME = [0.0, -1.57, 1.57, -1.57, -1.57, 0.0]
+NAMESPACE = "/mocked"
+
+
+@pytest.fixture(scope="module")
+def joints() -> tuple[str, ...]:
+    return Robot.from_urdf("ur5").chain("base_link", "tool0").joint_names
+
+
+@pytest.fixture(scope="module")
+def mock(start_for_module, peer):
+    node = start_for_module("mock_hardware", "-p", f"initial_positions:={HOME}", namespace=NAMESPACE)
+    assert peer.transition(node, Transition.TRANSITION_CONFIGURE)
+    assert peer.transition(node, Transition.TRANSITION_ACTIVATE)
+    return node
+
+
+@pytest.fixture(scope="module")
+def states(mock, peer):
+    """Every joint state since the start."""
+    heard: list[JointState] = []
+    peer.node.create_subscription(JointState, f"{NAMESPACE}/joint_states", heard.append, qos.STATE)
+    peer.wait_for(lambda: bool(heard), "joint_states")
+    return heard
+
+
+@pytest.fixture(scope="module")
+def action(mock, peer):
+    name = f"{NAMESPACE}/joint_trajectory_controller/follow_joint_trajectory"
+    client = ActionClient(peer.node, FollowJointTrajectory, name)
+    peer.wait_for(client.server_is_ready, name)
+    yield client
+    client.destroy()
+
+
+def one_point(names, positions, seconds: float) -> JointTrajectory:
+    whole = int(seconds)
+    point = JointTrajectoryPoint(
+        positions=[float(value) for value in positions],
+        velocities=[0.0] * len(positions),
+        time_from_start=Duration(sec=whole, nanosec=int(1e9 * (seconds - whole))),
+    )
+    return JointTrajectory(joint_names=list(names), points=[point])
+
+
+def accepted(peer, action, trajectory):
+    sent = action.send_goal_async(FollowJointTrajectory.Goal(trajectory=trajectory))
+    peer.wait_for(sent.done, "an answer to the goal")
+    assert sent.result().accepted
+    return sent.result()
+
+
+def ended(peer, handle):
+    result = handle.get_result_async()
+    peer.wait_for(result.done, "the end of the goal")
+    return result.result()
+
+
+def test_starts_at_its_initial_positions_and_stands_still(states, joints):
+    assert tuple(states[0].name) == joints
+    np.testing.assert_allclose(states[0].position, HOME)
+    np.testing.assert_allclose(states[-1].position, HOME)
+
+
+def test_a_trajectory_in_another_joint_order_is_followed_exactly(mock, peer, states, action, joints):
+    goal = dict(zip(joints, [0.4, -1.2, 1.2, -1.4, -1.3, 0.3]))
+    names = [joints[i] for i in (5, 2, 0, 4, 1, 3)]
+    answer = ended(peer, accepted(peer, action, one_point(names, [goal[name] for name in names], 1.0)))
+    assert answer.status == GoalStatus.STATUS_SUCCEEDED, answer.result.error_string
+    seen = len(states)
+    peer.wait_for(lambda: len(states) > seen, "a later joint state")
+    np.testing.assert_allclose(states[-1].position, [goal[name] for name in joints], atol=1e-9)
+    velocities = np.array([state.velocity for state in states])
+    assert np.abs(velocities).max() > 0.1
+
+
+def test_cancel_holds_the_arm_where_it_is(mock, peer, states, action, joints):
+    begin = np.array(states[-1].position)
+    handle = accepted(peer, action, one_point(joints, begin + 0.8, 6.0))
+    peer.wait_for(lambda: np.abs(np.array(states[-1].position) - begin).max() > 0.02, "motion")
+    cancelled = handle.cancel_goal_async()
+    peer.wait_for(cancelled.done, "an answer to the cancellation")
+    assert ended(peer, handle).status == GoalStatus.STATUS_CANCELED
+    peer.wait_for(lambda: not np.any(states[-1].velocity), "rest")
+    held, seen = np.array(states[-1].position), len(states)
+    assert np.abs(held - begin).max() < 0.5
+    peer.wait_for(lambda: len(states) > seen + 50, "more joint states")
+    np.testing.assert_array_equal(states[-1].position, held)
+
+
+def test_a_goal_that_cannot_be_followed_says_why(mock, peer, action, joints):
+    answer = ended(peer, accepted(peer, action, one_point([*joints[:5], "no_such_joint"], [0.0] * 6, 1.0)))
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert answer.result.error_code == FollowJointTrajectory.Result.INVALID_JOINTS
+    assert "no_such_joint" in answer.result.error_string
+
+
+def test_tells_its_state_like_the_real_controller(mock, peer, joints):
+    heard: list[JointTrajectoryControllerState] = []
+    topic = f"{NAMESPACE}/joint_trajectory_controller/controller_state"
+    peer.node.create_subscription(JointTrajectoryControllerState, topic, heard.append, qos.STATE)
+    peer.wait_for(lambda: bool(heard), topic)
+    assert tuple(heard[0].joint_names) == joints
+    assert len(heard[0].feedback.positions) == len(joints)
+
+
+def test_up_and_down_again(mock, peer, states):
+    for _ in range(2):
+        assert peer.transition(mock, Transition.TRANSITION_DEACTIVATE)
+        assert peer.transition(mock, Transition.TRANSITION_CLEANUP)
+        assert peer.transition(mock, Transition.TRANSITION_CONFIGURE)
+        assert peer.transition(mock, Transition.TRANSITION_ACTIVATE)
+    seen = len(states)
+    peer.wait_for(lambda: len(states) > seen + 10, "joint states")
+    np.testing.assert_allclose(states[-1].position, HOME)
+    assert mock.stop() == 0
+    assert "Traceback" not in mock.close()
