@@ -34,7 +34,7 @@ from .up import StopWish
 
 FIRST_STATE = 30.0
 """How long the first joint state may take [s]."""
-DRAWING_PATIENCE = 180.0
+DRAWING_PATIENCE = 120.0
 """How long plot and picture may take [s]: seconds on a machine that has time for them."""
 QUIET = "warn"
 """Log level of the nodes: the table is what one wants to see."""
@@ -93,10 +93,10 @@ class Demo:
                 self.say(str(error))
                 return 1
             finally:
-                if self._drawing is not None and self._drawing.poll() is None:
+                if self._drawing is not None and self.wish():
                     self._drawing.kill()
-                    self._drawing.wait()
         self.say("down; nothing is left running")
+        self._wait_for_pictures()
         return 0
 
     def _run(self) -> None:
@@ -111,12 +111,13 @@ class Demo:
         self._wait_for_controller(recorder)
         self.say(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; `manipapy state` in another terminal")
         posed = self._tour(chain, home, arm, recorder)
-        self._save(recorder, robot.name, chain, posed)
+        self._draw(recorder, robot.name, chain, posed)
         if self.wants_to_go_on():
             self.say("the arm holds and takes goals (`manipapy move --joints …`); Ctrl-C ends everything")
         with self._table(recorder) as live:
             while self.wants_to_go_on():
                 time.sleep(CHECK_EVERY)
+                self._tell_about_pictures()
                 self._show(live, recorder, "holding")
 
     def _wait_for_controller(self, recorder: Recorder) -> None:
@@ -161,24 +162,38 @@ class Demo:
             self.console.print(self._summary_table())
         return posed
 
-    def _save(self, recorder: Recorder, name: str, chain: Chain, posed: Array) -> None:
-        """Record, plot and picture; the nodes are looked after meanwhile, and Ctrl-C does not wait for them."""
+    def _draw(self, recorder: Recorder, name: str, chain: Chain, posed: Array) -> None:
+        """Keep the record and begin to draw plot and picture, which takes a while beside loops at 1 kHz."""
         recorder.save(self.folder / RECORD)
         total = recorder.summary(0.0, recorder.now)
         title = f"{name}, {self.law}: {1e3 * total.rms_error:.3f} mrad rms at {total.rate:.0f} Hz"
-        drawing = start_drawing(self.folder, title, self.options.robot, self.options.scene, chain.joint_names, posed)
-        self._drawing = drawing
-        deadline = time.monotonic() + DRAWING_PATIENCE
-        while drawing.poll() is None and not self.wish() and time.monotonic() < deadline:
-            time.sleep(CHECK_EVERY)
-            self.supervisor.check()
-        if drawing.poll() == 0:
+        self._drawing = start_drawing(
+            self.folder, title, self.options.robot, self.options.scene, chain.joint_names, posed
+        )
+
+    def _wait_for_pictures(self) -> None:
+        """After the nodes are gone there is time for them; Ctrl-C before that has ended the drawing."""
+        if self._drawing is not None:
+            try:
+                self._drawing.wait(DRAWING_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._drawing.kill()
+                self._drawing.wait()
+            self._tell_about_pictures()
+
+    def _tell_about_pictures(self) -> None:
+        """Say once what became of them."""
+        drawing = self._drawing
+        if drawing is None or drawing.poll() is None:
+            return
+        self._drawing = None
+        assert drawing.stdout is not None
+        if drawing.returncode == 0:
             self.say(f"plot {self.folder / CHART}, picture {self.folder / PICTURE}")
-        elif drawing.poll() is not None:
-            assert drawing.stdout is not None
-            self.say(f"no pictures: {drawing.stdout.read().strip()}")
+        elif drawing.returncode < 0:
+            self.say("no pictures: the drawing was ended before it was done")
         else:
-            self.say(f"no pictures: they were not ready within {DRAWING_PATIENCE:g} s")
+            self.say(f"no pictures: {drawing.stdout.read().strip()}")
 
     # The table.
 

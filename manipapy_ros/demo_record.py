@@ -14,6 +14,8 @@ from rclpy.qos import QoSProfile
 
 from manipapy_core.model.elements import Array
 
+from .trajectory_messages import seconds
+
 QUEUE = QoSProfile(depth=200)
 """Deep enough that nothing is lost while a picture is made."""
 
@@ -50,8 +52,9 @@ class Recorder:
         """The newest; None before the first."""
         self.joint_names: list[str] = []
         self._start = time.monotonic()
-        self._samples: list[tuple[float, Array, Array, Array]] = []
-        self._statuses: list[tuple[float, ControllerStatus]] = []
+        self._samples: list[tuple[float, float, Array, Array, Array]] = []
+        self._statuses: list[tuple[float, float, ControllerStatus]] = []
+        """Each with the time of its arrival and its stamp [s]."""
         node.create_subscription(JointTrajectoryControllerState, "controller/controller_state", self._on_state, QUEUE)
         node.create_subscription(ControllerStatus, "controller/status", self._on_status, QUEUE)
 
@@ -60,25 +63,30 @@ class Recorder:
         """Time since the recorder was made [s], the one that stretches are given in."""
         return time.monotonic() - self._start
 
-    def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """Times [s], shape (m,), references and positions [rad or m] and efforts [N m or N], shape (m, n)."""
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Arrivals and stamps [s], shape (m,), references and positions [rad or m] and efforts [N m or N], (m, n)."""
         samples = list(self._samples)
         if not samples:
             empty = np.zeros((0, len(self.joint_names)))
-            return np.zeros(0), empty, empty, empty
-        times, references, positions, efforts = zip(*samples, strict=True)
-        return np.array(times), np.array(references), np.array(positions), np.array(efforts)
+            return np.zeros(0), np.zeros(0), empty, empty, empty
+        arrivals, stamps, *motion = (np.array(column) for column in zip(*samples, strict=True))
+        references, positions, efforts = motion
+        return arrivals, stamps, references, positions, efforts
 
     def save(self, path: Path) -> None:
-        """Everything so far as a NumPy file: times [s], positions [rad or m], efforts [N m or N], loop [Hz, us]."""
-        times, reference, measured, effort = self.arrays()
-        rows = [(t, status.rate, status.jitter_p99) for t, status in list(self._statuses)]
+        """Everything so far as a NumPy file: times [s], positions [rad or m], efforts [N m or N], loop [Hz, us].
+
+        The times are those of the stamps: what was measured when, however late it was heard of.
+        """
+        _, stamps, reference, measured, effort = self.arrays()
+        start = stamps[0] if len(stamps) else 0.0
+        rows = [(stamp - start, status.rate, status.jitter_p99) for _, stamp, status in list(self._statuses)]
         loop = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(
             path,
             joint_names=np.array(self.joint_names),
-            times=times,
+            times=stamps - start,
             reference=reference,
             measured=measured,
             effort=effort,
@@ -89,10 +97,10 @@ class Recorder:
 
     def summary(self, begin: float, end: float) -> Summary:
         """The stretch from `begin` to `end` [s]."""
-        times, references, positions, _ = self.arrays()
+        times, _, references, positions, _ = self.arrays()
         inside = (times >= begin) & (times <= end)
         error = np.abs(references[inside] - positions[inside])
-        statuses = [status for t, status in list(self._statuses) if begin <= t <= end]
+        statuses = [status for arrival, _, status in list(self._statuses) if begin <= arrival <= end]
         return Summary(
             duration=end - begin,
             rms_error=float(np.sqrt(np.mean(error**2))) if error.size else float("nan"),
@@ -108,8 +116,8 @@ class Recorder:
         reference, feedback = np.array(message.reference.positions), np.array(message.feedback.positions)
         efforts = np.array(message.output.effort) if len(message.output.effort) else np.zeros(len(reference))
         if len(reference) == len(feedback) == len(self.joint_names):
-            self._samples.append((self.now, reference, feedback, efforts))
+            self._samples.append((self.now, seconds(message.header.stamp), reference, feedback, efforts))
 
     def _on_status(self, message: ControllerStatus) -> None:
         self.status = message
-        self._statuses.append((self.now, message))
+        self._statuses.append((self.now, seconds(message.header.stamp), message))
