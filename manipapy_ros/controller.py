@@ -7,6 +7,7 @@ the services `~/hold`, `~/reset`, `~/set_mode`. Law, gains and speed are paramet
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from manipapy_core import Robot
-from manipapy_core.control import Action, ArmController, Phase
+from manipapy_core.control import Action, ArmController, ControllerBusy, Phase, Status
 from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.model.chain import Chain
 
@@ -91,8 +92,9 @@ class Controller(ManagedNode):
         if self._thread.silence < 0.1:
             controller.hold()
             deadline = time.monotonic() + REST
-            while controller.status().phase is not Phase.HOLDING and time.monotonic() < deadline:
-                time.sleep(0.01)
+            with contextlib.suppress(ControllerBusy):
+                while controller.status().phase is not Phase.HOLDING and time.monotonic() < deadline:
+                    time.sleep(0.01)
         self._thread.stop()
         self._goals.abandon("the controller was deactivated")
         self._last_status = None
@@ -117,14 +119,26 @@ class Controller(ManagedNode):
         controller.set_speed(float(values["speed"]))
         return controller
 
+    def _status(self) -> Status | None:
+        """None if the node is not active, or its loop got no processor for so long that there is none to be had."""
+        if not self.is_active:
+            return None
+        try:
+            return self._thread.controller.status()
+        except ControllerBusy as busy:
+            self.get_logger().warning(str(busy))
+            return None
+
     def _publish_state(self) -> None:
-        if self.is_active:
-            self._state_publisher.publish(state_message(self._thread, self._thread.controller.status()))
+        status = self._status()
+        if status is not None:
+            self._state_publisher.publish(state_message(self._thread, status))
 
     def _publish_status(self) -> None:
-        if not self.is_active:
+        status = self._status()
+        if status is None:
             return
-        message = status_message(self._thread, self._thread.controller.status(), self._thread.report())
+        message = status_message(self._thread, status, self._thread.report())
         self._last_status = message
         self._status_publisher.publish(message)
         if message.seeded:
@@ -194,7 +208,7 @@ class Controller(ManagedNode):
             for parameter in parameters:
                 if parameter.name == "mode" and _mode(str(parameter.value)) is not self._thread.mode:
                     self._require_rest()
-        except InputError as error:
+        except ManipapyError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 

@@ -17,7 +17,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-from manipapy_core.control import ErrorCode, GoalRefused, GoalStatus, Outcome, Plan, Status
+from manipapy_core.control import ControllerBusy, ErrorCode, GoalRefused, GoalStatus, Outcome, Plan, Status
 from manipapy_core.errors import ManipapyError
 
 from .control_thread import ControlThread
@@ -105,7 +105,10 @@ class TrajectoryGoals:
         """Reports what has ended, and feedback of what runs."""
         if not self._book:
             return
-        status = self._thread.controller.status()
+        try:
+            status = self._thread.controller.status()
+        except ControllerBusy:
+            return  # goals are settled when the loop has its processor again
         for entry in list(self._book):
             outcome = entry.plan.outcome
             if outcome is not None:

@@ -26,6 +26,9 @@ from .settings import ControllerSettings
 from .state import Array
 from .status import Status
 
+PATIENCE = 0.5
+"""How long a status is waited for [s]: the processor may be taken away from a loop in the middle of a tick."""
+
 
 class ArmController:
     """Controls one arm by efforts.
@@ -131,15 +134,16 @@ class ArmController:
         Raises:
             ControllerBusy: A tick does not come to its end.
         """
-        pipeline = self._pipeline
-        for _ in range(1000):
+        pipeline, deadline = self._pipeline, time.monotonic() + PATIENCE
+        while True:
             before = self._sequence
             if before % 2 == 0:
                 picture = self._picture(pipeline)
                 if self._sequence == before:
                     return picture
+            if time.monotonic() > deadline:
+                raise ControllerBusy(PATIENCE)
             time.sleep(1e-5)
-        raise ControllerBusy()
 
     # From the loop.
 
@@ -219,5 +223,6 @@ class ArmController:
 class ControllerBusy(ManipapyError):
     """No tick came to its end while its status was asked for."""
 
-    def __init__(self) -> None:
-        super().__init__("a tick does not come to its end; what does the loop wait for?")
+    def __init__(self, seconds: float):
+        super().__init__(f"no tick came to its end within {seconds:g} s; something keeps the loop from its processor")
+        self.seconds = seconds
