@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -22,6 +22,7 @@ from launch.actions import (
 )
 from launch.event_handlers import OnProcessExit, OnProcessStart
 from launch.events import matches_action
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
 from launch_ros.event_handlers import OnStateTransition
@@ -126,14 +127,22 @@ def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         entities += _bring_to_life(nodes)
     for node, spec in zip(nodes, bringup.nodes, strict=True):
         # One that dies takes the others down: the bridge and ros2_control hold the arm by themselves.
-        reason = f"{spec.executable} ended"
-        handler = OnProcessExit(target_action=node, on_exit=[LogInfo(msg=reason), Shutdown(reason=reason)])
+        handler = OnProcessExit(target_action=node, on_exit=_take_the_others_down(f"{spec.executable} ended"))
         entities.append(RegisterEventHandler(handler))
     entities += nodes
     if LaunchConfiguration("rviz").perform(context) == "true":
         simulated = bool(bringup.nodes[-1].parameters["use_sim_time"])
         entities.append(rviz_node(bringup.namespace, simulated))
     return entities
+
+
+def _take_the_others_down(reason: str) -> Callable[[ProcessExited, LaunchContext], list[LaunchDescriptionEntity]]:
+    """What to do when a node ends; nothing if all are ending, because a second shutdown is an error of launch_ros."""
+
+    def on_exit(_: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        return [] if context.is_shutdown else [LogInfo(msg=reason), Shutdown(reason=reason)]
+
+    return on_exit
 
 
 def _lifecycle_node(bringup: Bringup, spec: NodeSpec) -> LifecycleNode:
