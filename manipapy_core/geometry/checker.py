@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -69,10 +70,15 @@ class Checker:
     a few millimetres. Against point clouds and octomaps it is the covering spheres that count. Links that stand still
     are compared with the moving ones but not with the world: a base is usually bolted to something. Threads may
     share a checker; the GIL is released while it computes.
+
+    Args:
+        padding: Makes every link, and all that is carried, thicker [m]: a distance to keep.
     """
 
-    def __init__(self, body: RobotBody, world: World | None = None):
-        self.body = body
+    def __init__(self, body: RobotBody, world: World | None = None, *, padding: float = 0.0):
+        if not 0.0 <= padding < 1.0:
+            raise InputError(f"padding is {padding!r}; give a distance from 0 to 1 m")
+        self.body, self.padding = body, float(padding)
         self.world = World() if world is None else world
         from ..compiler import checker_engine  # llvmlite takes time to import
 
@@ -81,6 +87,7 @@ class Checker:
         self._workspace = checker_engine.workspace
         self._lock = threading.Lock()
         self._latest: tuple[Snapshot, Scene] | None = None
+        self._padded: dict[float, Checker] = {}
 
     def check(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> NDArray[np.bool_]:
         """Which configurations collide.
@@ -177,9 +184,23 @@ class Checker:
         if latest is not None and latest[0] is wanted:
             return latest[1]
         with self._lock:
-            scene = scene_of(self.body, wanted, self._frames)
+            scene = scene_of(self.body, wanted, self._frames, self.padding)
             self._latest = (wanted, scene)
             return scene
+
+    def padded(self, padding: float) -> Checker:
+        """The same robot in the same world, thicker [m]; made once."""
+        if padding == self.padding:
+            return self
+        with self._lock:
+            found = self._padded.get(padding)
+            if found is None:
+                if not 0.0 <= padding < 1.0:
+                    raise InputError(f"padding is {padding!r}; give a distance from 0 to 1 m")
+                found = copy.copy(self)  # shares the code, which depends on the chain only
+                found.padding, found._lock, found._latest, found._padded = float(padding), threading.Lock(), None, {}
+                self._padded[padding] = found
+            return found
 
     def raw(self, snapshot: Snapshot | None = None) -> RawChecker:
         """Addresses for compiled callers."""

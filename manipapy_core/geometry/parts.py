@@ -95,7 +95,7 @@ def parts_of(shapes: Sequence[elements.Shape], T_frame_link: Array) -> tuple[Par
     """The collision shapes of a link; those without size are left out, as they touch nothing."""
     parts = []
     for shape in shapes:
-        solid = _convex(shape.geometry)
+        solid = convex_of(shape.geometry)
         if solid is not None:
             parts.append(centred_part(solid, T_frame_link @ shape.T_link_shape))
     return tuple(parts)
@@ -110,7 +110,8 @@ def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
     return Part(shape, np.array(T_frame_shape))
 
 
-def _convex(geometry: elements.Geometry) -> Convex | None:
+def convex_of(geometry: elements.Geometry) -> Convex | None:
+    """The solid of a description; None for one without size."""
     if isinstance(geometry, elements.Mesh):
         return ConvexMesh(read_mesh(geometry.filename or geometry.uri, geometry.scale))
     if isinstance(geometry, elements.Box):

@@ -23,22 +23,23 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def scene_of(body: RobotBody, snapshot: Snapshot, frames: FramesCode) -> Scene:
-    """Tables of a robot with what it carries, in its world."""
+def scene_of(body: RobotBody, snapshot: Snapshot, frames: FramesCode, padding: float = 0.0) -> Scene:
+    """Tables of a robot, thicker by the padding [m], with what it carries, in its world."""
     groups, pairs = groups_and_pairs(body, snapshot)
     objects = [
         PlacedObject(thing.name, thing.shape, thing.T_base_object, _allowed_bits(thing.name, groups, snapshot))
         for thing in snapshot.objects.values()
     ]
     chain = body.chain
+    owners = (frames, tuple(groups))
     return build_scene(
-        frames.address, chain.n, len(chain.bodies), groups, pairs, objects, keep_alive=(frames, tuple(groups))
+        frames.address, chain.n, len(chain.bodies), groups, pairs, objects, pad=padding, keep_alive=owners
     )
 
 
 def groups_and_pairs(body: RobotBody, snapshot: Snapshot) -> tuple[list[Group], list[GroupPair]]:
     """The robot's links and what they carry, those that stand still first, and the pairs that must not touch."""
-    carried = [_carried_group(body, item) for item in snapshot.attached.values()]
+    carried = [carried_group(body, item) for item in snapshot.attached.values()]
     static = [group for group in (*body.groups, *carried) if group.frame == 0]
     groups = [*static, *(group for group in (*carried, *body.groups) if group.frame > 0)]
     numbers = {group.name: index for index, group in enumerate(groups)}
@@ -57,7 +58,8 @@ def _allowed_bits(name: str, groups: Sequence[Group], snapshot: Snapshot) -> int
 
 
 @functools.lru_cache(maxsize=64)
-def _carried_group(body: RobotBody, item: AttachedObject) -> Group:
+def carried_group(body: RobotBody, item: AttachedObject) -> Group:
+    """What a carried object adds to the robot, in the frame of the body that it moves with."""
     frames = link_frames(body.chain)
     if item.link not in frames:
         raise UnknownLink(item.link, body.chain.link_names)

@@ -14,7 +14,6 @@ from manipapy_core.errors import InputError, NotFiniteError, ShapeError
 from manipapy_core.geometry import Box, Checker, Cylinder, RobotBody, Sphere, World
 from manipapy_core.geometry.body import link_frames
 
-
 GRAINS = (Sphere(1e-3), Box([1e-3, 1e-3, 1e-3]), Cylinder(1e-3, 1e-3))
 
 

@@ -1,0 +1,179 @@
+"""Where a motion may end: joint positions, a pose, a region of poses, or a name; all become joint positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import ik, lie
+from ..errors import InputError, NotFiniteError, ShapeError
+from ..ik.bounds import nearest_winding, search_bounds
+from ..model.chain import Chain
+from .result import PlanStatus
+from .space import Array
+from .watch import Stopped
+
+LIMIT_TOLERANCE = 1e-4
+"""How far beyond a limit a position still counts as at it [rad or m]: a measured start is noisy."""
+STARTS = 32
+"""From so many places the solutions of a pose are sought at once."""
+MORE_STARTS = 256
+"""Where all of those collide."""
+SAME = 1e-3
+"""Solutions nearer than this are one [rad or m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointGoal:
+    """Joint positions; any one of several will do."""
+
+    q: ArrayLike
+    """[rad or m], shape (n,) or (goals, n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PoseGoal:
+    """A pose of the tip; whichever of its solutions is reached first."""
+
+    T_base_tip: ArrayLike
+    """Shape (4, 4)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegionGoal:
+    """Any pose near a given one, within a box along its own axes and turns about them."""
+
+    T_base_tip: ArrayLike
+    """Middle of the region, shape (4, 4)."""
+    position: ArrayLike = (0.0, 0.0, 0.0)
+    """Half lengths [m], shape (3,)."""
+    rotation: ArrayLike = (0.0, 0.0, 0.0)
+    """Largest rotation vector, per axis [rad], shape (3,); π frees an axis."""
+
+
+@dataclass(frozen=True, eq=False)
+class NamedGoal:
+    """Joint positions by their name."""
+
+    name: str
+    states: Mapping[str, ArrayLike] = field(default_factory=dict)
+    """What names mean: joint positions [rad or m], shape (n,) each."""
+
+
+Goal = JointGoal | PoseGoal | RegionGoal | NamedGoal
+
+
+def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -> Array:
+    """Joint positions that reach a goal, nearest to the start first, shape (goals, n); collisions do not matter yet.
+
+    Raises:
+        Stopped: There are none.
+        InputError: The goal makes no sense.
+    """
+    if isinstance(goal, NamedGoal):
+        if goal.name not in goal.states:
+            known = ", ".join(goal.states) or "none"
+            raise InputError(f"no joint positions are named {goal.name!r}; known names: {known}")
+        goal = JointGoal(goal.states[goal.name])
+    if isinstance(goal, PoseGoal):
+        found = _solutions(chain, np.asarray(goal.T_base_tip, dtype=np.float64)[None], start, seed, STARTS)
+    elif isinstance(goal, RegionGoal):
+        found = _solutions(chain, region_poses(goal, STARTS, seed), start, seed, STARTS)
+    else:
+        rows = checked_rows(goal.q if isinstance(goal, JointGoal) else goal, chain, "goal")
+        outside = np.maximum(chain.limits.lower - rows, rows - chain.limits.upper)
+        inside = (outside <= LIMIT_TOLERANCE).all(axis=1)
+        if not inside.any():
+            raise Stopped(PlanStatus.GOAL_OUTSIDE_LIMITS, _beyond(chain, rows[0], "goal"))
+        found = np.clip(rows[inside], chain.limits.lower, chain.limits.upper)
+    return found[np.argsort(np.linalg.norm(found - start, axis=1), kind="stable")]
+
+
+def more_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -> Array:
+    """A second, longer search where every solution of a pose collides; empty for joint goals."""
+    if isinstance(goal, PoseGoal):
+        poses = np.asarray(goal.T_base_tip, dtype=np.float64)[None]
+        return _solutions(chain, poses, start, seed + 1, MORE_STARTS)
+    if isinstance(goal, RegionGoal):
+        return _solutions(chain, region_poses(goal, MORE_STARTS, seed + 1), start, seed + 1, MORE_STARTS)
+    return np.empty((0, chain.n))
+
+
+def checked_start(chain: Chain, start: ArrayLike) -> Array:
+    """Joint positions to begin with, shape (n,); raises `Stopped` if they are outside the limits."""
+    rows = checked_rows(start, chain, "start")
+    if len(rows) != 1 or np.ndim(start) != 1:
+        raise ShapeError("start", f"({chain.n},)", np.shape(start))
+    q = rows[0]
+    if np.any(np.maximum(chain.limits.lower - q, q - chain.limits.upper) > LIMIT_TOLERANCE):
+        raise Stopped(PlanStatus.START_OUTSIDE_LIMITS, _beyond(chain, q, "start"))
+    return q
+
+
+def checked_rows(values: ArrayLike, chain: Chain, name: str) -> Array:
+    try:
+        rows = np.atleast_2d(np.array(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not an array of numbers; give joint positions of shape ({chain.n},)") from None
+    if rows.ndim != 2 or rows.shape[1] != chain.n or not len(rows):
+        raise ShapeError(name, f"({chain.n},) or (goals, {chain.n})", np.shape(values))
+    if not np.all(np.abs(rows) <= 1e4):
+        index = tuple(int(i) for i in np.argwhere(~(np.abs(rows) <= 1e4))[0])
+        raise NotFiniteError(name, index[-np.ndim(values) :], float(rows[index]), 1e4)
+    return rows
+
+
+def region_poses(goal: RegionGoal, count: int, seed: int) -> Array:
+    """The middle of a region and poses spread over it, shape (count, 4, 4)."""
+    T = np.asarray(goal.T_base_tip, dtype=np.float64)
+    boxes = []
+    for name, largest in (("position", 100.0), ("rotation", np.pi)):
+        half = np.asarray(getattr(goal, name), dtype=np.float64)
+        if half.shape != (3,):
+            raise ShapeError(name, "(3,)", half.shape)
+        if not np.all((half >= 0.0) & (half <= largest)):
+            raise InputError(f"{name} of the region is {half.tolist()}; give three numbers from 0 to {largest:g}")
+        boxes.append(half)
+    shares = np.random.default_rng(seed).uniform(-1.0, 1.0, (count, 6))
+    shares[0] = 0.0
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    poses[:, :3, 3] = shares[:, :3] * boxes[0]
+    poses[:, :3, :3] = lie.exp_so3(shares[:, 3:] * boxes[1])
+    if T.shape != (4, 4):
+        raise ShapeError("T_base_tip", "(4, 4)", T.shape)
+    return T @ poses
+
+
+def _solutions(chain: Chain, poses: Array, start: Array, seed: int, starts: int) -> Array:
+    """Solutions of poses from many starts, one per pose or all for the one pose; raises `Stopped` without any."""
+    first = ik.solve(chain, poses[0], q_seed=start)
+    rows = [first.q] if first.solved else []
+    if first.solved or len(poses) > 1:
+        bounds = search_bounds(chain, True)
+        seeds = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
+        targets = np.repeat(poses, -(-starts // len(poses)), axis=0)[:starts]
+        many = ik.solve_batch(chain, targets, q_seed=seeds)
+        wound = nearest_winding(many.q[many.solved], start, chain, bounds, True)
+        rows += list(wound)
+    if not rows:
+        raise Stopped(
+            PlanStatus.UNREACHABLE,
+            f"no joint positions reach the pose ({first.status.value}): the tip comes within "
+            f"{1e3 * first.position_error:.1f} mm and {np.rad2deg(first.orientation_error):.1f}° of it",
+        )
+    kept: list[Array] = []
+    for row in sorted(rows, key=lambda q: float(np.linalg.norm(q - start))):
+        if all(np.abs(row - other).max() > SAME for other in kept):
+            kept.append(row)
+    return np.array(kept)
+
+
+def _beyond(chain: Chain, q: Array, name: str) -> str:
+    worst = int(np.argmax(np.maximum(chain.limits.lower - q, q - chain.limits.upper)))
+    return (
+        f"{name}: joint {chain.joint_names[worst]!r} is at {q[worst]:.4g}, outside its limits "
+        f"{chain.limits.lower[worst]:.4g} to {chain.limits.upper[worst]:.4g}; move it back first"
+    )

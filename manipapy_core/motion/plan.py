@@ -1,0 +1,182 @@
+"""`plan`: from a goal to a verified trajectory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..geometry import Checker, Snapshot
+from .blend import BlendedPath, round_corners, without_repeats
+from .bounds import motion_bounds
+from .goals import Goal, checked_start, joint_goals, more_goals
+from .planners import Planner, find_path
+from .ready import make_ready
+from .result import Phase, PlanResult, PlanStatus
+from .roadmap import Roadmap
+from .shortcut import TRIES, shorten
+from .space import PADDING, Array, PlanningSpace
+from .time_laws import PERIOD, LawRejected, TimeLaw, timed_trajectory
+from .topp import NoTimeLaw
+from .trajectories import JointTrajectory
+from .verify import Efforts, Verification, chain_efforts
+from .watch import Cancel, Progress, Stopped, Watch
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+
+def plan(
+    checker: Checker,
+    start: ArrayLike,
+    goal: Goal | ArrayLike,
+    *,
+    planner: Planner | Roadmap = Planner.RRT_CONNECT,
+    law: TimeLaw | None = TimeLaw.OPTIMAL,
+    timeout: float = 5.0,
+    seed: int = 0,
+    shortcuts: int = TRIES,
+    padding: float = PADDING,
+    velocity_scaling: float = 1.0,
+    acceleration_scaling: float = 1.0,
+    effort_limits: bool = False,
+    efforts: Efforts | None = None,
+    period: float = PERIOD,
+    snapshot: Snapshot | None = None,
+    cancel: Cancel | None = None,
+    progress: Progress | None = None,
+) -> PlanResult:
+    """A motion from joint positions to a goal that touches nothing and keeps to every limit.
+
+    The same arguments give the same motion, unless the time runs out.
+
+    Args:
+        start: Joint positions [rad or m], shape (n,).
+        goal: Joint positions (n,) or (goals, n), or a `JointGoal`, `PoseGoal`, `RegionGoal` or `NamedGoal`.
+        planner: Who seeks the path; a `Roadmap` answers many questions in one world quickly.
+        law: How the path gets its times; None gives a path without a trajectory.
+        timeout: For all phases together [s].
+        shortcuts: Random cuts that are tried to make the path shorter.
+        padding: Distance to obstacles that the path keeps where start and goal do [m]; at least 0.05 mm where not 0.
+        velocity_scaling: Share of the velocity limits, above 0 and at most 1.
+        acceleration_scaling: Share of the acceleration and jerk limits.
+        effort_limits: Also keep to the efforts that the motors can give.
+        efforts: The arm's inverse dynamics, for example with a payload; that of the chain if not given.
+        period: Longest time between two samples of the trajectory [s].
+        snapshot: The world to plan in; the current one when not given.
+        cancel: Planning ends soon after this is set, or returns True.
+        progress: Is told each phase and the length of the best path so far.
+
+    Raises:
+        InputError: The start or goal is no configuration or pose, or an option makes no sense.
+        MissingLimit: A time law is asked for and a joint has no velocity or acceleration limit.
+    """
+    chain = checker.body.chain
+    bounds = None
+    if law is not None:
+        bounds = motion_bounds(
+            chain,
+            velocity_scaling=velocity_scaling,
+            acceleration_scaling=acceleration_scaling,
+            effort=effort_limits,
+        )
+    if effort_limits and efforts is None:
+        efforts = chain_efforts(chain, GRAVITY)
+    make_ready(checker)
+    watch = Watch(timeout, cancel, progress)
+    path, iterations, count = np.empty((0, chain.n)), 0, 0
+    try:
+        watch.enter(Phase.GOALS)
+        begin = checked_start(chain, start)
+        space, goals = free_goals(checker, begin, goal, seed, padding, snapshot)
+        count = len(goals)
+        watch.enter(Phase.SEARCH)
+        found = find_path(planner, space, begin, goals, seed, watch)
+        path, iterations = found.path, found.iterations
+        watch.enter(Phase.SMOOTHING, polyline_length(path))
+        path = without_repeats(shorten(space, path, tries=shortcuts, seed=seed) if shortcuts else path)
+        if bounds is None:
+            return _success(watch, path, None, None, iterations, count)
+        if len(path) == 1:
+            trajectory, seen = resting(path[0], period), None
+            return _success(watch, np.vstack([path, path]), trajectory, seen, iterations, count)
+        blended = BlendedPath(path, np.zeros(len(path) - 2)) if law is TimeLaw.RUCKIG else round_corners(space, path)
+        watch.enter(Phase.TIME_LAW, polyline_length(path))
+        trajectory, seen = timed_trajectory(blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period)
+        watch.enter(Phase.VERIFICATION, polyline_length(path))
+        seen = seen.compared(trajectory, space.unpadded)
+        watch.check()
+        if not seen.passed:
+            raise Stopped(PlanStatus.NOT_VALID, _why_not(seen))
+        return _success(watch, path, trajectory, seen, iterations, count)
+    except Stopped as end:
+        return PlanResult(end.status, end.message, path, None, None, watch.timings(), iterations, count)
+    except (LawRejected, NoTimeLaw) as error:
+        return PlanResult(PlanStatus.NOT_VALID, str(error), path, None, None, watch.timings(), iterations, count)
+
+
+def free_goals(
+    checker: Checker, start: Array, goal: Goal | ArrayLike, seed: int, padding: float, snapshot: Snapshot | None
+) -> tuple[PlanningSpace, Array]:
+    """The space to plan in and the goals in it that are free.
+
+    Where start or goal touch only by the padding, there is none.
+    """
+    chain = checker.body.chain
+    picture = checker.world.snapshot() if snapshot is None else snapshot
+    goals = joint_goals(chain, goal, start, seed)
+    blocked = None
+    for thickness in dict.fromkeys((checker.padding + padding, checker.padding)):
+        robot = checker.padded(thickness)
+        if bool(robot.check(start, snapshot=picture)):
+            blocked = "start"
+            continue
+        free = goals[~robot.check(goals, snapshot=picture)]
+        if not len(free):
+            others = more_goals(chain, goal, start, seed)
+            free = others[~robot.check(others, snapshot=picture)] if len(others) else others
+        if len(free):
+            return PlanningSpace.around(robot, start, free, snapshot=picture, original=checker), free
+        blocked = "goal"
+    if blocked == "start":
+        names = touching(checker, start, picture)
+        raise Stopped(PlanStatus.START_IN_COLLISION, f"the start collides{names}; move the arm free first")
+    names = touching(checker, goals[0], picture)
+    raise Stopped(PlanStatus.GOAL_IN_COLLISION, f"each of {len(goals)} goals collides, the nearest one{names}")
+
+
+def touching(checker: Checker, q: Array, snapshot: Snapshot) -> str:
+    """What a configuration touches, in words; by covering spheres, so it may name a near miss too."""
+    near = checker.distances(q, snapshot=snapshot)
+    hits = [
+        f"{link} with {near.object_names[index]}"
+        for link, distance, index in zip(near.links, near.distance, near.object_index)
+        if distance < 0.0 and index >= 0
+    ]
+    return f" ({', '.join(hits[:3])})" if hits else " (the arm with itself)"
+
+
+def resting(q: Array, period: float) -> JointTrajectory:
+    """Staying where one is."""
+    still = np.zeros((2, q.size))
+    return JointTrajectory(np.array([0.0, period]), np.vstack([q, q]), still, still.copy())
+
+
+def polyline_length(path: Array) -> float:
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+
+
+def _why_not(seen: Verification) -> str:
+    if seen.collision_time is not None:
+        return f"the finished trajectory touches something at {seen.collision_time:.3f} s; plan again or add padding"
+    return f"the finished trajectory jumps by {seen.jump:.3g} between two samples"
+
+
+def _success(
+    watch: Watch,
+    path: Array,
+    trajectory: JointTrajectory | None,
+    seen: Verification | None,
+    iterations: int,
+    goals: int,
+) -> PlanResult:
+    text = "found a path" if trajectory is None else f"found a trajectory of {trajectory.times[-1]:.2f} s"
+    return PlanResult(PlanStatus.SUCCESS, text, path, trajectory, seen, watch.timings(), iterations, goals)

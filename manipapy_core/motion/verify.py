@@ -1,0 +1,154 @@
+"""The last look at a trajectory: all that may go wrong, on a dense grid, as a controller will interpolate it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..model.chain import Chain
+from .bounds import MotionBounds
+from .quintics import SUBSTEPS, evaluate_quintics, quintic_coefficients, worst_ratios
+from .space import STEP, Array, PlanningSpace
+from .trajectories import JointTrajectory
+
+Efforts = Callable[[Array, Array, Array], Array]
+"""Takes positions, velocities and accelerations (N, n), gives the efforts of the joints [N m or N], shape (N, n)."""
+
+TOLERANCE = 1e-6
+"""Relative to each limit."""
+POSITION_TOLERANCE = 1e-6
+"""Beyond a position limit [rad or m]: a start that is measured may be outside by its noise."""
+MOST_LOOKS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the dense grid showed. Ratios are to the limit of the joint, 1 is at the limit."""
+
+    velocity: float
+    acceleration: float
+    jerk: float
+    effort: float
+    outside: float
+    """Farthest beyond a position limit [rad or m]; 0 if never."""
+    jump: float
+    """Largest step at a sample that the samples around it do not explain [rad or m]."""
+    collision_time: float | None
+    """When it first collides [s]; None if never, or if nothing was asked."""
+    looks: int
+    """Configurations compared with the world."""
+
+    @property
+    def within_limits(self) -> bool:
+        worst = max(self.velocity, self.acceleration, self.jerk, self.effort)
+        return worst <= 1.0 + TOLERANCE and self.outside <= POSITION_TOLERANCE
+
+    @property
+    def continuous(self) -> bool:
+        return self.jump <= 1e-6
+
+    @property
+    def passed(self) -> bool:
+        return self.within_limits and self.continuous and self.collision_time is None
+
+    @property
+    def stretch(self) -> float:
+        """By how much the motion must be slower to keep to its rates; efforts need a new look."""
+        needed = max(self.velocity, np.sqrt(self.acceleration), np.cbrt(self.jerk))
+        return float(needed) * (1.0 + 0.1 * TOLERANCE) if needed > 1.0 else 1.0
+
+    def compared(self, trajectory: JointTrajectory, space: PlanningSpace) -> Verification:
+        """The same with a dense comparison with the world."""
+        hit, looks = first_collision(trajectory, quintic_coefficients(trajectory), space)
+        return replace(self, collision_time=hit, looks=looks)
+
+
+def verify(
+    trajectory: JointTrajectory,
+    bounds: MotionBounds,
+    *,
+    space: PlanningSpace | None = None,
+    efforts: Efforts | None = None,
+) -> Verification:
+    """Looks at a trajectory between its samples, joined by quintic polynomials.
+
+    Args:
+        space: Compares with the world so densely that nothing between two looks can touch.
+        efforts: The arm's inverse dynamics, if efforts are limited.
+    """
+    coefficients, widths = quintic_coefficients(trajectory), np.diff(trajectory.times)
+    limits = (bounds.velocity, bounds.acceleration, bounds.jerk, bounds.lower, bounds.upper)
+    worst = worst_ratios(coefficients, widths, *limits)
+    effort = 0.0
+    if efforts is not None and np.isfinite(bounds.effort).any():
+        share = np.tile(np.arange(SUBSTEPS + 1) / SUBSTEPS, (len(widths), 1))
+        states = evaluate_quintics(coefficients[:, None], widths[:, None], share)
+        torques = efforts(*(values.reshape(-1, coefficients.shape[2]) for values in states[:3]))
+        effort = float(np.max(np.abs(torques) / bounds.effort))
+    hit, looks = (None, 0) if space is None else first_collision(trajectory, coefficients, space)
+    velocity, acceleration, jerk, outside = worst.tolist()
+    return Verification(velocity, acceleration, jerk, effort, outside, jump_of(trajectory, bounds), hit, looks)
+
+
+def jump_of(trajectory: JointTrajectory, bounds: MotionBounds) -> float:
+    """How far two neighbouring samples are farther apart than the velocity limits explain [rad or m]."""
+    steps = np.abs(np.diff(trajectory.positions, axis=0))
+    allowed = np.diff(trajectory.times)[:, None] * bounds.velocity * (1.0 + 1e-3)
+    return max(0.0, float(np.max(steps - allowed)))
+
+
+def first_collision(trajectory: JointTrajectory, coefficients: Array, space: PlanningSpace) -> tuple[float | None, int]:
+    """When it first collides [s], and how many configurations were looked at.
+
+    All intervals are looked at with a thicker robot first, and those where that one touches with the robot itself.
+    """
+    looks, pending = 0, np.arange(len(coefficients))
+    for robot in (space.thicker, space):
+        interval, share = dense_shares(trajectory, coefficients, pending, robot)
+        looks += len(share)
+        q = coefficients[interval, 5]
+        for k in range(4, -1, -1):
+            q = q * share[:, None] + coefficients[interval, k]
+        hits = np.flatnonzero(robot.collides(q))
+        pending = np.unique(interval[hits])
+        if not len(hits):
+            return None, looks
+    begin, width = trajectory.times[interval[hits[0]]], np.diff(trajectory.times)[interval[hits[0]]]
+    return float(begin + share[hits[0]] * width), looks
+
+
+def dense_shares(
+    trajectory: JointTrajectory, coefficients: Array, intervals: NDArray[np.int64], space: PlanningSpace
+) -> tuple[NDArray[np.int64], Array]:
+    """Intervals and shares of them, both ends included, so dense that they speak for all in between.
+
+    In each interval a joint moves at most by the sizes of its polynomial's terms; that bounds how far points of the
+    arm travel between two looks.
+    """
+    c = np.abs(coefficients[intervals, 1:])
+    ways = np.abs(np.diff(trajectory.positions, axis=0))[intervals]
+    bound = np.minimum(ways + c[:, 1:].sum(axis=1), c.sum(axis=1))
+    joint_steps = np.linalg.norm(bound, axis=1) / STEP
+    counts = np.ceil(np.maximum(bound @ space.certifying_weights, joint_steps)).astype(np.int64) + 1
+    if counts.sum() > MOST_LOOKS:
+        raise TooManyLooks(int(counts.sum()))
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(intervals, counts), within / np.repeat(np.maximum(counts - 1, 1), counts)
+
+
+class TooManyLooks(InputError):
+    """A trajectory so long that a dense look at it would take minutes."""
+
+    def __init__(self, looks: int):
+        super().__init__(f"verifying this trajectory takes {looks:,} looks, at most {MOST_LOOKS:,} are made; cut it up")
+        self.looks = looks
+
+
+def chain_efforts(chain: Chain, gravity: Array) -> Efforts:
+    """Inverse dynamics of a chain without a load."""
+    kernel = chain.kernels.inverse_dynamics
+    return lambda q, qd, qdd: kernel.run(q, qd, qdd, gravity)

@@ -1,0 +1,229 @@
+"""`plan`: every kind of goal, every way to fail, and what it promises about the trajectory."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from geometry.arms import arm, at
+from manipapy_core import InputError, dynamics, kinematics, lie
+from manipapy_core.errors import NotFiniteError, ShapeError
+from manipapy_core.geometry import Box, Checker, PointCloud, World
+from manipapy_core.ik import NotAPose
+from manipapy_core.motion import (
+    JointGoal,
+    NamedGoal,
+    Phase,
+    Planner,
+    PlanStatus,
+    PoseGoal,
+    RegionGoal,
+    TimeLaw,
+    plan,
+    verify,
+)
+from manipapy_core.motion.bounds import motion_bounds
+from motion.scenes import READY, coal_scene, problem
+
+
+@pytest.fixture(scope="module")
+def empty():
+    return Checker(arm("panda")[2])
+
+
+@pytest.mark.parametrize("robot", ["panda", "ur5"])
+def test_a_pose_behind_obstacles_is_reached_without_touching(robot):
+    one = problem(robot, "shelf", 2)
+    chain = one.checker.body.chain
+    result = plan(one.checker, one.start, PoseGoal(one.T_goal), timeout=60.0)
+    assert result.success, result.message
+    motion, seen = result.trajectory, result.verification
+    np.testing.assert_allclose(kinematics.forward(chain, motion.positions[-1]), one.T_goal, atol=1e-4)
+    np.testing.assert_array_equal(motion.positions[0], one.start)
+    assert seen.passed and seen.looks > 100
+    assert not coal_scene(one).check(motion.positions[::2]).any()
+    assert result.goals > (1 if robot == "panda" else 0)
+    parts = result.timings
+    total = parts.goals + parts.search + parts.smoothing + parts.time_law + parts.verification
+    assert 0.5 * parts.total < total <= parts.total
+
+
+def test_region_named_and_joint_goals(empty):
+    chain, ready = empty.body.chain, READY["panda"]
+    T = kinematics.forward(chain, ready + 0.3)
+    region = plan(empty, ready, RegionGoal(T, position=(0.05, 0.0, 0.02), rotation=(0.0, 0.0, np.pi)), law=None)
+    off = lie.inverse(T) @ kinematics.forward(chain, region.path[-1])
+    assert np.all(np.abs(off[:3, 3]) <= np.array([0.05, 0.0, 0.02]) + 1e-4)
+    assert np.allclose(off[2, :3], [0.0, 0.0, 1.0], atol=1e-3)
+    states = {"ready": ready + 0.3, "home": ready}
+    np.testing.assert_array_equal(plan(empty, ready, NamedGoal("ready", states), law=None).path[-1], ready + 0.3)
+    np.testing.assert_array_equal(plan(empty, ready, JointGoal(ready + 0.3), law=None).path[-1], ready + 0.3)
+    with pytest.raises(InputError, match="no joint positions are named 'rdy'; known names: ready, home"):
+        plan(empty, ready, NamedGoal("rdy", states))
+
+
+def test_start_at_the_goal_is_a_motion_that_stays(empty):
+    result = plan(empty, READY["panda"], READY["panda"])
+    assert result.success and len(result.path) == 2
+    np.testing.assert_array_equal(result.trajectory.positions, np.tile(READY["panda"], (2, 1)))
+
+
+def turned(q, angle):
+    """The first joint turned."""
+    return q + angle * np.eye(len(q))[0]
+
+
+def boxed(T) -> Checker:
+    world = World()
+    world.add("crate", Box([0.1, 0.1, 0.1]), T)
+    return Checker(arm("panda")[2], world)
+
+
+def test_collisions_at_the_ends_are_named(empty):
+    chain, ready = empty.body.chain, READY["panda"]
+    T = kinematics.forward(chain, ready)
+    start = plan(boxed(T), ready, ready + 0.5)
+    assert start.status is PlanStatus.START_IN_COLLISION and "crate" in start.message
+    assert start.status.moveit_code == -10
+    checker = boxed(T)
+    goal = plan(checker, turned(ready, 1.5), PoseGoal(T))
+    assert goal.status is PlanStatus.GOAL_IN_COLLISION and "crate" in goal.message
+    assert goal.trajectory is None
+
+
+def test_limits_of_the_start_are_forgiven_by_a_hair_only(empty):
+    chain = empty.body.chain
+    q = READY["panda"].copy()
+    q[0] = chain.limits.upper[0] + 1e-8
+    assert plan(empty, q, READY["panda"]).success
+    q[0] = chain.limits.upper[0] + 0.1
+    result = plan(empty, q, READY["panda"])
+    assert result.status is PlanStatus.START_OUTSIDE_LIMITS
+    assert "panda_joint1" in result.message and "move it back" in result.message
+    assert plan(empty, READY["panda"], q).status is PlanStatus.GOAL_OUTSIDE_LIMITS
+
+
+def test_an_unreachable_pose_is_told_apart(empty):
+    T = at(0.0, 0.0, 3.0)
+    result = plan(empty, READY["panda"], PoseGoal(T))
+    assert result.status is PlanStatus.UNREACHABLE and "mm" in result.message
+
+
+@pytest.mark.parametrize(
+    ("start", "goal", "error"),
+    [
+        (np.full(7, np.nan), np.zeros(7), NotFiniteError),
+        (np.zeros(6), np.zeros(7), ShapeError),
+        (np.zeros((2, 7)), np.zeros(7), ShapeError),
+        (READY["panda"], [np.inf] + [0.0] * 6, NotFiniteError),
+        (READY["panda"], np.zeros((0, 7)), ShapeError),
+        (READY["panda"], PoseGoal(2.0 * np.eye(4)), NotAPose),
+        (READY["panda"], PoseGoal(np.full((4, 4), np.nan)), InputError),
+        (READY["panda"], RegionGoal(np.eye(4), position=(-1.0, 0.0, 0.0)), InputError),
+        (READY["panda"], "home", InputError),
+    ],
+)
+def test_nonsense_is_refused(empty, start, goal, error):
+    with pytest.raises(error):
+        plan(empty, start, goal)
+
+
+def test_options_that_make_no_sense_are_refused(empty):
+    ready = READY["panda"]
+    for options in ({"timeout": 0.0}, {"velocity_scaling": 0.0}, {"acceleration_scaling": 1.5}, {"cancel": 3}):
+        with pytest.raises(InputError):
+            plan(empty, ready, ready + 0.1, **options)
+
+
+def test_scaling_makes_motions_slower(empty):
+    ready = READY["panda"]
+    full = plan(empty, ready, ready + 0.5).trajectory.times[-1]
+    half = plan(empty, ready, ready + 0.5, velocity_scaling=0.5, acceleration_scaling=0.25).trajectory.times[-1]
+    assert half == pytest.approx(2.0 * full, rel=0.1)
+
+
+def test_effort_limits_are_kept(empty):
+    chain, ready = empty.body.chain, READY["panda"]
+    motion = plan(empty, ready, ready + np.array([0.5, 1.0, 0.3, 0.8, 0.2, 0.4, 0.1]), effort_limits=True).trajectory
+    tau = dynamics.inverse_dynamics(chain, motion.positions, motion.velocities, motion.accelerations)
+    assert np.all(np.abs(tau) <= chain.limits.effort * (1 + 1e-6))
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_cancel_is_heard_in_every_phase(phase):
+    one = problem("panda", "cage", 1)
+    wish = threading.Event()
+
+    def progress(now: Phase, cost: float) -> None:
+        if now is phase:
+            wish.set()
+
+    result = plan(one.checker, one.start, PoseGoal(one.T_goal), cancel=wish, progress=progress, timeout=60.0)
+    assert result.status is PlanStatus.CANCELLED and result.trajectory is None
+    assert phase.value in result.message and result.status.moveit_code == -7
+
+
+def test_time_that_runs_out_is_told():
+    one = problem("panda", "slot", 0)
+    result = plan(one.checker, one.start, one.goal, timeout=1e-4)
+    assert result.status is PlanStatus.TIMEOUT and "allow more time" in result.message
+
+
+def test_a_search_looks_up_between_its_slices():
+    """The function is asked at the beginning of both phases, and again before the first slice of the search."""
+    one = problem("panda", "slot", 0)
+    looks = []
+
+    def enough() -> bool:
+        looks.append(len(looks))
+        return len(looks) > 3
+
+    result = plan(one.checker, one.start, one.goal, cancel=enough, timeout=60.0)
+    assert result.status is PlanStatus.CANCELLED and "search" in result.message and len(looks) == 4
+
+
+def test_a_large_point_cloud_is_planned_around():
+    body = arm("panda")[2]
+    rng = np.random.default_rng(0)
+    points = rng.uniform([0.35, -0.05, 0.0], [0.7, 0.05, 0.8], (200_000, 3))
+    world = World()
+    world.add("cloud", PointCloud(points, 0.02))
+    checker = Checker(body, world)
+    start, goal = turned(READY["panda"], 0.9), turned(READY["panda"], -0.9)
+    assert checker.check_edges(start, goal, 0.02)
+    result = plan(checker, start, goal, timeout=60.0)
+    assert result.success, result.message
+    origins = kinematics.link_poses(body.chain, result.trajectory.positions)[..., :3, 3].reshape(-1, 3)
+    inside = np.all((origins > [0.35, -0.05, 0.0]) & (origins < [0.7, 0.05, 0.8]), axis=1)
+    assert not inside.any()
+
+
+def test_verification_sees_a_trajectory_through_an_obstacle():
+    one = problem("panda", "table", 0)
+    blind = plan(Checker(one.checker.body), one.start, one.goal)
+    from manipapy_core.motion import PlanningSpace
+
+    space = PlanningSpace.around(one.checker, one.start, one.goal[None])
+    seen = verify(blind.trajectory, motion_bounds(one.checker.body.chain), space=space)
+    assert not seen.passed and seen.collision_time is not None
+    hits = blind.trajectory.times[one.checker.check(blind.trajectory.positions)]
+    assert seen.collision_time <= hits[0] and hits[0] - seen.collision_time < 0.011
+
+
+def test_ruckig_stays_on_the_polyline_and_planners_agree_on_the_ends():
+    one = problem("ur5", "table", 1)
+    result = plan(one.checker, one.start, one.goal, law=TimeLaw.RUCKIG, timeout=60.0)
+    assert result.success
+    corners = result.path
+    for q in result.trajectory.positions[::10]:
+        ways, away = np.diff(corners, axis=0), q - corners[:-1]
+        share = np.clip((ways * away).sum(1) / (ways**2).sum(1), 0.0, 1.0)
+        assert np.linalg.norm(away - share[:, None] * ways, axis=1).min() < 1e-5
+
+
+def test_straight_planner_says_what_is_in_the_way():
+    one = problem("ur5", "table", 1)
+    result = plan(one.checker, one.start, one.goal, planner=Planner.STRAIGHT)
+    assert result.status is PlanStatus.NO_PATH and "blocked" in result.message
