@@ -1,0 +1,265 @@
+"""Clusters of points, and the box, ball and hull around each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import lie
+from ..errors import InputError
+from .dbscan import dbscan
+from .planes import PlaneFound, plane_axes
+from .voxels import Voxels
+
+Array = NDArray[np.float64]
+
+TURNS = np.radians(np.arange(0.0, 90.0, 4.0))
+"""Directions that are tried for the sides of a box [rad]."""
+NOISE_BIAS = 0.35
+"""By how many standard deviations noise moves each side of a box outwards, with the tails cut off."""
+CLEAREST_BALL = 0.1
+"""With more noise than this share of its radius a box looks like a ball as well."""
+TAIL = 0.02
+"""Share of pixels that may lie beyond each side of a box: matchers smear a few between a thing and its background."""
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What makes a cluster."""
+
+    eps: float = 0.025
+    """Reach of a point [m] ..."""
+    deviations: float = 1.0
+    """... and so many standard deviations of its depth more."""
+    farthest_reach: float = 0.08
+    """But never more than this [m]."""
+    min_samples: int = 6
+    """Points within reach that make a core point, itself included."""
+    least_points: int = 12
+    """Smaller clusters are noise."""
+    least_size: float = 0.02
+    """Clusters whose longest edge is shorter [m] are noise."""
+    least_height: float = 0.015
+    """What stands on a table must rise so high above it [m] ..."""
+    height_deviations: float = 1.5
+    """... and so many standard deviations of its depth higher."""
+    foot: float = 0.04
+    """A cluster that ends so near above a table [m] stands on it."""
+    padding: float = 0.005
+    """Shapes are larger than what was seen by this on every side [m] ..."""
+    padding_deviations: float = 1.0
+    """... and so many standard deviations of the depth."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.eps <= self.farthest_reach < math.inf:
+            raise InputError(f"eps is {self.eps} m, at most {self.farthest_reach}; give 0 < eps <= farthest_reach")
+        if self.min_samples < 1 or self.least_points < 1:
+            raise InputError("min_samples and least_points must be at least 1")
+        for name in (
+            "deviations",
+            "least_size",
+            "least_height",
+            "height_deviations",
+            "foot",
+            "padding",
+            "padding_deviations",
+        ):
+            if not 0.0 <= getattr(self, name) < math.inf:
+                raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """One thing that was seen, in the base frame."""
+
+    points: NDArray[np.float32]
+    """Mean points of its cells [m], shape (points, 3)."""
+    T_base_box: Array
+    """Middle and axes of the box around it; z is up, shape (4, 4)."""
+    size: Array
+    """Of the box that holds all but a few stray pixels, without padding [m], shape (3,)."""
+    radius: float
+    """Of the ball about the box's middle that holds the box's share of points, without padding [m]."""
+    sigma: float
+    """Mean standard deviation of its depth [m]."""
+    padding: float
+    """What to add on every side to be sure [m]."""
+    standing: bool
+    """Whether it was drawn down to the table it stands on."""
+    round: bool
+    """Whether it looks like a ball, whose far side was then added."""
+
+    @property
+    def centre(self) -> Array:
+        """Middle of the box [m], shape (3,)."""
+        return self.T_base_box[:3, 3]
+
+
+def find_clusters(
+    voxels: Voxels,
+    settings: ClusterSettings,
+    *,
+    planes: Sequence[PlaneFound] = (),
+    up: ArrayLike = (0.0, 0.0, 1.0),
+    eye: ArrayLike | None = None,
+) -> tuple[tuple[Cluster, ...], NDArray[np.int64]]:
+    """Groups points and measures the groups.
+
+    Args:
+        voxels: In the base frame, without robot and tables.
+        planes: What clusters may stand on.
+        up: The third axis of all boxes.
+        eye: Where the camera is [m], shape (3,); without it nothing is assumed about hidden sides.
+
+    Returns:
+        The clusters, and per point the number of its cluster, −1 for none.
+    """
+    if len(voxels) == 0:
+        return (), np.empty(0, np.int64)
+    # Cells far away are seen by one pixel each: the reach must span a few of them and the noise.
+    reach = np.minimum(settings.eps + settings.deviations * voxels.sigma, settings.farthest_reach)
+    raw = dbscan(voxels.xyz, np.maximum(reach, 1.8 * voxels.cell), settings.min_samples)
+    labels = np.full(len(raw), -1, np.int64)
+    found: list[Cluster] = []
+    for number in range(int(raw.max(initial=-1)) + 1):
+        members = raw == number
+        if np.count_nonzero(members) < settings.least_points:
+            continue
+        cluster = measure(voxels.select(members), settings, planes=planes, up=up, eye=eye)
+        thread = np.sort(cluster.size)[1] < 2.0 * voxels.cell
+        if cluster.size.max() < settings.least_size or (thread and len(cluster.points) < 2 * settings.least_points):
+            continue  # a cable is long, a smeared edge is not
+        if cluster.standing and cluster.size[2] < settings.least_height + settings.height_deviations * cluster.sigma:
+            continue  # the table's own noise rises as high
+        labels[members] = len(found)
+        found.append(cluster)
+    return tuple(found), labels
+
+
+def measure(
+    voxels: Voxels,
+    settings: ClusterSettings,
+    *,
+    planes: Sequence[PlaneFound] = (),
+    up: ArrayLike = (0.0, 0.0, 1.0),
+    eye: ArrayLike | None = None,
+) -> Cluster:
+    """The box, ball and padding of one group of points; see `find_clusters`."""
+    xyz = voxels.xyz.astype(np.float64)
+    sigma = float(voxels.sigma.mean())
+    standing, feet = False, np.zeros(3)
+    normal = np.asarray(up, dtype=np.float64) / np.linalg.norm(up)
+    for plane in planes:
+        heights = plane.heights(xyz)
+        if 0.0 < heights.min() < settings.foot + 2.0 * sigma and np.median(heights) > 0.0:
+            # The part just above the table was taken out together with the table.
+            standing, normal = True, plane.normal
+            feet = plane.offset * plane.normal
+            break
+    R = _frame(xyz[_solid(voxels)], normal)
+    local = xyz @ R
+    lower, upper = _extent(local, voxels.counts)
+    if eye is not None:
+        away = xyz.mean(axis=0) - np.asarray(eye, dtype=np.float64)
+        lower, upper = _corrected(lower, upper, R.T @ (away / max(float(np.linalg.norm(away)), 1e-9)), sigma)
+    if standing:
+        lower[2] = min(lower[2], float(feet @ normal))
+    ball = fit_ball(xyz, sigma)
+    if ball is not None and standing and abs((ball[0] - feet) @ normal - ball[1]) > 0.15 * ball[1] + 0.5 * sigma:
+        ball = None  # a ball touches what it stands on
+    if ball is not None:
+        # Of a ball only the near side is seen; the fit tells where the far side is.
+        middle = ball[0] @ R
+        lower, upper = np.minimum(lower, middle - ball[1]), np.maximum(upper, middle + ball[1])
+    size = np.maximum(upper - lower, 1e-3)
+    centre = R @ (0.5 * (lower + upper))
+    corner = np.clip(np.abs(local - centre @ R), 0.0, 0.5 * size)
+    radius = max(float(np.linalg.norm(corner, axis=1).max()), 0.5 * float(size.max()))
+    padding = settings.padding + settings.padding_deviations * sigma
+    return Cluster(voxels.xyz, lie.pose(R, centre), size, radius, sigma, padding, standing, ball is not None)
+
+
+def _solid(voxels: Voxels) -> NDArray[np.bool_]:
+    """Which points are seen by as many pixels as a surface would be."""
+    return np.asarray(voxels.counts >= min(3, int(np.median(voxels.counts))))
+
+
+def _extent(local: Array, counts: NDArray[np.int32]) -> tuple[Array, Array]:
+    """Where all but a share `TAIL` of pixels lie on each side, stretched to what an even surface would have."""
+    lower, upper = np.empty(3), np.empty(3)
+    for axis in range(3):
+        order = np.argsort(local[:, axis])
+        share = np.cumsum(counts[order]) / counts.sum()
+        low = local[order[np.searchsorted(share, TAIL)], axis]
+        high = local[order[min(int(np.searchsorted(share, 1.0 - TAIL)), len(order) - 1)], axis]
+        stretch = 0.5 * (high - low) * 2.0 * TAIL / (1.0 - 2.0 * TAIL)
+        lower[axis] = max(low - stretch, local[:, axis].min())
+        upper[axis] = min(high + stretch, local[:, axis].max())
+    return lower, upper
+
+
+def _corrected(lower: Array, upper: Array, away: Array, sigma: float) -> tuple[Array, Array]:
+    """Takes out what noise adds along the line of sight, and adds what hides behind a rounded front.
+
+    Of things that curve away, such as balls and lying bottles, a camera does not see the back, nor that it is missing.
+    So a thing is taken to be at least nine tenths as deep as it is wide; the addition is at most a fifth of its
+    smaller side, so that boards do not become blocks.
+
+    Args:
+        away: Unit vector from the camera, in the axes of the box, shape (3,).
+    """
+    shrink = np.minimum(NOISE_BIAS * sigma * np.abs(away), 0.2 * (upper - lower))
+    lower, upper = lower + shrink, upper - shrink
+    level = float(np.hypot(away[0], away[1]))
+    if level < 0.2:
+        return lower, upper  # from above all sides are seen
+    size = upper - lower
+    along = np.abs(away[:2]) / level
+    deep, wide = float(along @ size[:2]), float(along[::-1] @ size[:2])
+    hidden = min(max(0.9 * wide - deep, 0.0), 0.2 * min(wide, float(size[2])))
+    lower[:2] += np.minimum(hidden * away[:2] / level, 0.0)
+    upper[:2] += np.maximum(hidden * away[:2] / level, 0.0)
+    return lower, upper
+
+
+def _frame(xyz: Array, up: Array) -> Array:
+    """Axes of the upright box with the smallest footprint, shape (3, 3), z up."""
+    x, y = plane_axes(up).T
+    flat = np.column_stack([xyz @ x, xyz @ y])
+    u = np.stack([np.cos(TURNS), np.sin(TURNS)]).T @ flat.T
+    v = np.stack([-np.sin(TURNS), np.cos(TURNS)]).T @ flat.T
+    area = (u.max(axis=1) - u.min(axis=1)) * (v.max(axis=1) - v.min(axis=1))
+    turn = TURNS[int(np.argmin(area))]
+    along = math.cos(turn) * x + math.sin(turn) * y
+    return np.column_stack([along, lie.hat(up) @ along, up])
+
+
+def fit_ball(xyz: Array, sigma: float) -> tuple[Array, float] | None:
+    """Middle and radius of the ball that points lie on [m]; None if they do not look like one.
+
+    Args:
+        xyz: [m], shape (points, 3).
+        sigma: Standard deviation of a point [m].
+    """
+    if len(xyz) < 20:
+        return None
+    mean = xyz.mean(axis=0)
+    p = xyz - mean
+    # |p − c|² = r² is linear in c and r² − |c|².
+    A = np.column_stack([2.0 * p, np.ones(len(p))])
+    normal_equations = A.T @ A
+    if np.linalg.cond(normal_equations) > 1e12:
+        return None  # all in one plane
+    solution = np.linalg.solve(normal_equations, A.T @ (p * p).sum(axis=1))
+    square = float(solution[3] + solution[:3] @ solution[:3])
+    extent = float(np.ptp(p, axis=0).max())
+    if not (0.4 * extent) ** 2 <= square <= (0.75 * extent) ** 2:
+        return None
+    radius = math.sqrt(square)
+    residual = float(np.std(np.linalg.norm(p - solution[:3], axis=1)))
+    allowed = 0.06 * radius + 0.3 * sigma if sigma <= CLEAREST_BALL * radius else 0.04 * radius
+    return (solution[:3] + mean, radius) if residual <= allowed else None

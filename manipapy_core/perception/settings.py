@@ -1,0 +1,55 @@
+"""Everything about the pipeline that a user may change, also while it runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ..errors import InputError
+from .clusters import ClusterSettings
+from .disparity import MatcherSettings
+from .planes import PlaneSettings
+from .tracking import TrackSettings
+
+
+@dataclass(frozen=True)
+class PipelineSettings:
+    """One description of the whole pipeline; parts of it can be replaced with `dataclasses.replace`."""
+
+    matcher: MatcherSettings = field(default_factory=MatcherSettings)
+    planes: PlaneSettings = field(default_factory=PlaneSettings)
+    clusters: ClusterSettings = field(default_factory=ClusterSettings)
+    tracks: TrackSettings = field(default_factory=TrackSettings)
+    largest_width: int = 640
+    """Wider pictures are made smaller first [pixels]."""
+    depth_noise: float = 0.002
+    """σ_z of a depth camera at 1 m [m]; it grows with the square of the depth."""
+    lower: tuple[float, float, float] = (-math.inf, -math.inf, -math.inf)
+    upper: tuple[float, float, float] = (math.inf, math.inf, math.inf)
+    """Corners of the crop box in the base frame [m]: outside nothing is looked at."""
+    voxel: float = 0.01
+    """Edge of the cells that points are merged in [m]."""
+    voxel_least: int = 1
+    """Cells with fewer points are noise."""
+    self_padding: float = 0.025
+    """The robot counts as so much thicker [m] ..."""
+    self_deviations: float = 2.0
+    """... and, along the line of sight, by so many standard deviations of the depth."""
+    flying_pixels: bool = True
+    """Leave out pixels between a thing and what is behind it."""
+    outlier_deviations: float = 2.5
+    """Points lonelier than the mean by so many standard deviations are left out; inf keeps all."""
+    least_valid: float = 0.02
+    """Below this share of measured pixels a frame is not believed, and the result says so, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        if self.largest_width < 16:
+            raise InputError(f"largest_width is {self.largest_width}; give at least 16 pixels")
+        for name in ("depth_noise", "voxel", "outlier_deviations"):
+            if not getattr(self, name) > 0.0:
+                raise InputError(f"{name} is {getattr(self, name)}; give a positive number")
+        for name in ("voxel_least", "self_padding", "self_deviations", "least_valid"):
+            if not getattr(self, name) >= 0.0:
+                raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
+        if not all(low < high for low, high in zip(self.lower, self.upper)):
+            raise InputError(f"the crop box goes from {self.lower} to {self.upper}; lower must be below upper")

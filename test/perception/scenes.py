@@ -1,0 +1,92 @@
+"""Scenes with known things in them, as a simulated stereo camera sees them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pybullet", reason="truth comes from PyBullet: pip install 'manipapy[sim]'")
+pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'manipapy[perception]'")
+
+from manipapy_core import lie
+from manipapy_core.model import Box, Cylinder, Sphere
+from manipapy_core.perception import DepthImage, Perceived, Pipeline, StereoModel, StereoPair
+from manipapy_core.sim import Mirror, Pinhole, SceneObject, StereoCamera, StereoFrame, World, look_at
+from manipapy_core.sim.scene import Table, Texture
+
+PINHOLE = Pinhole.from_field_of_view(640, 480, 1.0)
+BASELINE = 0.10
+STEREO = StereoModel.ideal(640, 480, PINHOLE.fx, PINHOLE.fy, PINHOLE.cx, PINHOLE.cy, BASELINE)
+FRAME_NS = 100_000_000
+"""Ten frames a second."""
+COLOURS = [(0.8, 0.3, 0.2, 1.0), (0.9, 0.7, 0.2, 1.0), (0.2, 0.4, 0.7, 1.0), (0.25, 0.6, 0.35, 1.0)]
+
+
+def thing(name: str, shape, xyz, turn: float = 0.0, colour=COLOURS[0], **more) -> SceneObject:
+    T = lie.pose(lie.exp_so3([0.0, 0.0, turn]), xyz)
+    return SceneObject(name, shape, T, rgba=colour, texture=Texture.SPECKLE, **more)
+
+
+def table(size=(1.6, 1.4, 0.75), xyz=(0.0, 0.0, 0.0)) -> SceneObject:
+    return SceneObject(
+        "table", Table(np.array(size)), lie.pose(None, xyz), rgba=(0.8, 0.66, 0.48, 1.0), texture=Texture.WOOD
+    )
+
+
+def looking_at(target, distance: float, elevation: float = 0.65, azimuth: float = -0.6) -> np.ndarray:
+    """Pose of a camera that looks down at a place from so far away [m, rad]."""
+    away = [math.cos(azimuth) * math.cos(elevation), math.sin(azimuth) * math.cos(elevation), math.sin(elevation)]
+    return look_at(np.asarray(target) + distance * np.array(away), target)
+
+
+@dataclass
+class Stage:
+    """A world and its mirror; use it in a `with` statement."""
+
+    def __enter__(self) -> Stage:
+        self.world, self.mirror = World(), Mirror()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.world.close()
+        self.mirror.close()
+
+    def see(self, T_world_left: np.ndarray) -> StereoFrame:
+        content, view = self.world.content_and_view()
+        self.mirror.load(content)
+        return self.mirror.stereo(StereoCamera(PINHOLE, BASELINE, T_world_left), view)
+
+
+def seen(items, T_world_left: np.ndarray) -> StereoFrame:
+    with Stage() as stage:
+        for item in items:
+            stage.world.spawn(item)
+        return stage.see(T_world_left)
+
+
+def as_pair(frame: StereoFrame, time_ns: int = 0, q=None) -> StereoPair:
+    return StereoPair(time_ns, frame.T_world_left, frame.left, frame.right, q)
+
+
+def as_depth_image(frame: StereoFrame, time_ns: int = 0, q=None) -> DepthImage:
+    return DepthImage(time_ns, frame.T_world_left, frame.depth, STEREO.left, q)
+
+
+def feed_twice(pipeline: Pipeline, frame) -> Perceived:
+    """Two frames of the same view: what is there is confirmed."""
+    from dataclasses import replace
+
+    pipeline.feed(frame)
+    return pipeline.feed(replace(frame, time_ns=frame.time_ns + FRAME_NS))
+
+
+def true_size(shape) -> np.ndarray:
+    if isinstance(shape, Box):
+        return np.asarray(shape.size)
+    if isinstance(shape, Sphere):
+        return np.full(3, 2.0 * shape.radius)
+    assert isinstance(shape, Cylinder)
+    return np.array([2.0 * shape.radius, 2.0 * shape.radius, shape.length])

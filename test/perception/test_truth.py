@@ -1,0 +1,187 @@
+"""What the pipeline says, against what is known to be in the scene."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from manipapy_core import Robot
+from manipapy_core.geometry import Checker, RobotBody, signed_distance
+from manipapy_core.geometry import World as CollisionWorld
+from manipapy_core.model import Box, Cylinder, Sphere
+from manipapy_core.perception import (
+    MatcherSettings,
+    Pipeline,
+    PipelineSettings,
+    PlaneSettings,
+    PointSet,
+    StereoPair,
+)
+from manipapy_core.sim import StereoCamera, look_at
+from perception.scenes import (
+    BASELINE,
+    COLOURS,
+    FRAME_NS,
+    PINHOLE,
+    STEREO,
+    Stage,
+    as_depth_image,
+    as_pair,
+    feed_twice,
+    looking_at,
+    seen,
+    table,
+    thing,
+    true_size,
+)
+
+# From half a metre away the nearest thing is only 0.33 m from the camera.
+ON_THE_TABLE = PipelineSettings(
+    lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0), matcher=MatcherSettings(nearest=0.3)
+)
+THINGS = [
+    thing("cube", Box([0.04, 0.04, 0.04]), [0.0, 0.0, 0.02], 0.5, COLOURS[1]),
+    thing("box", Box([0.06, 0.08, 0.10]), [0.10, 0.10, 0.05], -0.3, COLOURS[0]),
+    thing("ball", Sphere(0.045), [-0.14, 0.05, 0.045], 0.0, COLOURS[3]),
+    thing("can", Cylinder(0.035, 0.10), [0.06, -0.13, 0.05], 0.0, COLOURS[2]),
+]
+
+
+@cache
+def scene_from(distance: float):
+    return seen([table(), *THINGS], looking_at([0.0, 0.0, 0.03], distance))
+
+
+def check_against_truth(result, things):
+    """Every thing found once, in place and in size, and nothing else."""
+    assert len(result.obstacles) == len(things), result.describe()
+    taken = set()
+    for item in things:
+        centre = item.T_world_object[:3, 3]
+        nearest = min(result.obstacles, key=lambda obstacle: np.linalg.norm(obstacle.centre - centre))
+        taken.add(nearest.id)
+        assert nearest.fresh
+        assert np.linalg.norm(nearest.centre - centre) <= 0.02 + 2.0 * nearest.cluster.sigma, item.name
+        assert np.abs(np.sort(nearest.size) - np.sort(true_size(item.shape))).max() <= 0.03, item.name
+    assert len(taken) == len(things)
+
+
+@pytest.mark.parametrize("distance", [0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("kind", [as_pair, as_depth_image])
+def test_things_are_found_where_they_are(distance, kind):
+    check_against_truth(feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), kind(scene_from(distance))), THINGS)
+
+
+def test_points_of_another_driver_enter_at_the_same_door():
+    frame = scene_from(1.0)
+    rays = PINHOLE.rays()
+    points = (rays * frame.depth[..., None]).astype(np.float32)
+    for shape in (points, points[np.isfinite(frame.depth)]):
+        result = feed_twice(Pipeline(settings=ON_THE_TABLE), PointSet(0, frame.T_world_left, shape))
+        check_against_truth(result, THINGS)
+
+
+def test_uncertainty_is_honest():
+    """Depth errors on the table are about as large as the pipeline says."""
+    for distance in (1.0, 2.0):
+        frame = scene_from(distance)
+        result = Pipeline(STEREO, settings=ON_THE_TABLE).feed(as_pair(frame))
+        depth = result.depth.depth
+        truth = frame.depth.reshape(depth.shape[0], -1, depth.shape[1]).mean(axis=1)
+        good = np.isfinite(depth) & np.isfinite(truth)
+        error = np.abs(depth - truth)[good] / result.depth.sigma[good]
+        assert 0.3 < np.quantile(error, 0.68) < 1.6
+
+
+def test_the_table_is_an_obstacle_when_asked():
+    frame = as_depth_image(scene_from(1.0))
+    asked = replace(ON_THE_TABLE, planes=PlaneSettings(most=0))
+    result = feed_twice(Pipeline(STEREO, settings=asked), frame)
+    largest = max(result.obstacles, key=lambda obstacle: obstacle.size.max())
+    assert largest.size.max() > 0.8
+    kept = feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), frame)
+    assert max(obstacle.size.max() for obstacle in kept.obstacles) < 0.15
+    (plane,) = kept.planes
+    assert plane.normal == pytest.approx([0, 0, 1], abs=0.01) and plane.offset == pytest.approx(0.0, abs=0.003)
+    assert plane.remembered
+
+
+@pytest.mark.parametrize("kind", [as_pair, as_depth_image])
+def test_the_arm_never_takes_itself_for_an_obstacle(kind):
+    robot = Robot.from_urdf("ur5")
+    body = RobotBody.build(robot, robot.tree())
+    start = np.array([-1.2, -1.9, 1.0, -1.0, -1.57, 0.0])
+    goal = np.array([1.2, -0.9, 1.9, -2.5, -1.2, 1.0])
+    can = thing("can", Cylinder(0.04, 0.12), [0.45, 0.35, 0.06], 0.0, COLOURS[2])
+    camera = StereoCamera(PINHOLE, BASELINE, look_at([1.35, -0.7, 0.8], [0.45, 0.0, 0.1]))
+    settings = PipelineSettings(lower=(-0.3, -0.65, -0.3), upper=(1.1, 0.65, 1.5))
+    pipeline, ids = Pipeline(STEREO, body=body, settings=settings), set()
+    with Stage() as stage:
+        stage.world.spawn(table((1.5, 1.1, 0.75), (0.45, 0.0, 0.0)))
+        stage.world.spawn(can)
+        stage.world.add_robot(robot, q=start)
+        content, view = stage.world.content_and_view()
+        stage.mirror.load(content)
+        for number, share in enumerate(np.linspace(0.0, 1.0, 9)):
+            q = start + share * (goal - start)
+            frame = stage.mirror.stereo(camera, replace(view, q=dict.fromkeys(view.q, q)))
+            result = pipeline.feed(kind(frame, number * FRAME_NS, q))
+            assert result.counts["self"] < result.counts["voxels"]  # the arm is in the picture
+            ids |= {obstacle.id for obstacle in (*result.obstacles, *result.candidates)}
+            if number:
+                assert [obstacle.centre for obstacle in result.obstacles] == [
+                    pytest.approx([0.45, 0.35, 0.06], abs=0.02)
+                ]
+    assert len(ids) == 1
+
+    # Without the filter it would.
+    naive = feed_twice(Pipeline(STEREO, settings=settings), kind(frame))
+    assert len(naive.obstacles) > 1
+
+
+def test_padded_shapes_hold_the_thing_and_go_into_the_planners_world():
+    result = feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), as_pair(scene_from(1.0)))
+    for item in THINGS:
+        centre = item.T_world_object[:3, 3]
+        obstacle = min(result.obstacles, key=lambda o: np.linalg.norm(o.centre - centre))
+        half = 0.45 * true_size(item.shape)
+        inner = centre + np.array([[0, 0, 0], [half[0], 0, 0], [-half[0], 0, 0], [0, 0, half[2]], [0, 0, -half[2]]])
+        T = obstacle.cluster.T_base_box
+        assert signed_distance(obstacle.box, (inner - T[:3, 3]) @ T[:3, :3]).max() <= 2e-3
+        assert np.linalg.norm(inner - obstacle.centre, axis=1).max() <= obstacle.sphere.radius + 2e-3
+        assert max(obstacle.distance(point) for point in inner) <= 2e-3
+        planes = obstacle.hull.planes
+        assert np.max(planes[:, :3] @ centre - planes[:, 3]) < 0.0
+    robot = Robot.from_urdf("ur5")
+    world = CollisionWorld()
+    checker = Checker(RobotBody.build(robot, robot.tree()), world)
+    for obstacle in result.obstacles:
+        world.add(obstacle.name, obstacle.box, obstacle.cluster.T_base_box)
+        world.add(obstacle.name, obstacle.hull)
+    assert set(world.names) == {obstacle.name for obstacle in result.obstacles}
+    assert checker.world is world
+
+
+def test_raw_pictures_of_distorting_cameras_are_rectified_first():
+    """The simulated pictures are bent as a real lens would; the calibration bends them back."""
+    cv2 = pytest.importorskip("cv2")
+    from manipapy_core.perception import Camera, StereoModel
+
+    frame = scene_from(1.0)
+    D = np.array([-0.12, 0.05, 0.001, -0.001, 0.0])
+    K, size = STEREO.left.K, (640, 480)
+    u, v = np.meshgrid(np.arange(640, dtype=np.float32), np.arange(480, dtype=np.float32))
+    pixels = np.stack([u, v], axis=-1).reshape(-1, 1, 2)
+    # Where the straight picture is seen by each bent pixel.
+    straight = cv2.undistortPoints(pixels, K, D, P=K).reshape(480, 640, 2)
+    bent = [
+        cv2.remap(image, straight[..., 0], straight[..., 1], cv2.INTER_LINEAR) for image in (frame.left, frame.right)
+    ]
+    left, right = STEREO.left, STEREO.right
+    stereo = StereoModel(Camera(*size, K, D, left.R, left.P), Camera(*size, K, D, right.R, right.P))
+    assert not stereo.rectified
+    pair = StereoPair(0, frame.T_world_left, *bent)
+    check_against_truth(feed_twice(Pipeline(stereo, settings=ON_THE_TABLE), pair), THINGS)
