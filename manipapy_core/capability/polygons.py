@@ -1,0 +1,80 @@
+"""Polygons on the floor: what is inside, and what overlaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ShapeError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Polygon:
+    """A simple polygon, convex or not; its corners in order, either way round."""
+
+    corners: Array
+    """[m], shape (corners, 2)."""
+
+    def __post_init__(self) -> None:
+        corners = np.array(self.corners, dtype=np.float64)
+        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
+            raise ShapeError("corners of a polygon", "(3 or more, 2), finite", corners.shape)
+        object.__setattr__(self, "corners", corners)
+
+    @classmethod
+    def rectangle(cls, low: tuple[float, float], high: tuple[float, float]) -> Polygon:
+        """With sides along the axes."""
+        return cls(np.array([low, (high[0], low[1]), high, (low[0], high[1])]))
+
+    @classmethod
+    def disc(cls, radius: float, corners: int = 16) -> Polygon:
+        """A polygon around a circle about the origin, nowhere inside it."""
+        angle = 2.0 * np.pi * np.arange(corners) / corners
+        reach = radius / np.cos(np.pi / corners)
+        return cls(reach * np.column_stack([np.cos(angle), np.sin(angle)]))
+
+    def contains(self, points: Array) -> NDArray[np.bool_]:
+        """Which points (..., 2) lie inside: those from which a ray crosses the rim an odd number of times."""
+        x, y = points[..., 0, None], points[..., 1, None]
+        x0, y0 = self.corners.T
+        x1, y1 = np.roll(self.corners, -1, axis=0).T
+        crosses = (y0 > y) != (y1 > y)
+        rise = np.where(y1 == y0, 1.0, y1 - y0)
+        return (crosses & (x < (x1 - x0) * (y - y0) / rise + x0)).sum(axis=-1) % 2 == 1
+
+
+def polygons_overlap(placed: Array, other: Polygon) -> NDArray[np.bool_]:
+    """Which of many placed polygons share a point with another.
+
+    Args:
+        placed: Corners in order, shape (..., corners, 2); one corner is a point.
+    """
+    hit = np.asarray(other.contains(placed).any(axis=-1))
+    if placed.shape[-2] < 3:
+        return hit
+    shape = placed.shape[:-2]
+    flat = placed.reshape(-1, *placed.shape[-2:])
+    hit = hit.reshape(-1)
+    for index in np.flatnonzero(~hit):
+        own = Polygon(flat[index])
+        hit[index] = bool(own.contains(other.corners).any()) or _edges_cross(flat[index], other.corners)
+    return hit.reshape(shape)
+
+
+def _edges_cross(a: Array, b: Array) -> bool:
+    p, r = a[:, None], (np.roll(a, -1, axis=0) - a)[:, None]
+    q, s = b[None], (np.roll(b, -1, axis=0) - b)[None]
+    between = q - p
+
+    def cross(u: Array, v: Array) -> Array:
+        return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
+
+    denominator = cross(r, s)
+    parallel = np.abs(denominator) < 1e-15
+    safe = np.where(parallel, 1.0, denominator)
+    t, u = cross(between, s) / safe, cross(between, r) / safe
+    return bool((~parallel & (t >= 0.0) & (t <= 1.0) & (u >= 0.0) & (u <= 1.0)).any())
