@@ -12,15 +12,16 @@ BENCH_VENV ?= .venv-bench
 bin := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint bench bench-core bench-ik bench-collision bench-gpu bench-control bench-setup sim clean \
-	distclean
+.PHONY: help setup test test-all lint bench bench-core bench-ik bench-collision bench-planning bench-polytope \
+	bench-reach bench-perception bench-gpu bench-control bench-setup sim clean distclean
 
 help:
 	@echo "make setup       environment in $(VENV) (a minute; later runs a second)"
 	@echo "make test        the tests;  make test-all  also the slow ones"
 	@echo "make lint        ruff, and mypy on manipapy_core"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
-	@echo "make bench-ik, bench-collision, bench-gpu  the same for inverse kinematics, collision checks, batches on a GPU"
+	@echo "make bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
+	@echo "make bench-perception  a stereo pair from picture to obstacles, beside the plain way"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
 	@echo "make sim         a UR5 on a table in PyBullet, controlled at 1 kHz; SECONDS=20 ends by itself"
 	@echo "make clean       build products and caches;  make distclean  also the environments"
@@ -50,15 +51,28 @@ bench-ik: bench-setup
 bench-collision: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/collision.py
 
+bench-planning: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/planning.py
+
+bench-polytope: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/polytope.py
+
+bench-reach: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/reach.py
+
 bench-gpu: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/gpu.py
 
-# PyBullet is needed here, whatever EXTRAS says.
+# PyBullet and ROS are needed in these two, so they run where the tests do.
+bench-perception:
+	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
+	$(bin)/python benchmarks/perception.py
+
 bench-control:
-	@VENV=$(VENV) EXTRAS=$(EXTRAS),sim scripts/setup_env.sh
+	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/control.py
 
-bench: bench-core bench-ik bench-collision bench-gpu bench-control
+bench: bench-core bench-ik bench-collision bench-planning bench-polytope bench-reach bench-perception bench-gpu bench-control
 
 # make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm.
 sim: setup

@@ -41,6 +41,7 @@ ROS = [
     "ros-sensor-msgs==5.3.6",
     "ros-std-msgs==5.3.6",
     "ros-std-srvs==5.3.6",
+    "ros-stereo-msgs==5.3.6",
     "ros-trajectory-msgs==5.3.6",
     "ros-visualization-msgs==5.3.6",
 ]
@@ -58,7 +59,7 @@ EXTRAS = {
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
     "gpu": ["cupy-cuda13x[ctk]>=14"],
     "plots": ["matplotlib>=3.9"],
-    "big": ["dask>=2025.1", "distributed>=2025.1", "zarr>=2.18"],
+    "big": ["dask>=2025.1", "distributed>=2025.1"],
     "test": [
         "eaik>=1.2.2",
         "hypothesis>=6.130",
@@ -102,7 +103,10 @@ setup(
     extras_require=EXTRAS,
     entry_points={
         "console_scripts": ["manipapy = manipapy_core.cli:main"],
-        "manipapy.commands": ["ros = manipapy_ros.cli_ros:register"],
+        "manipapy.commands": [
+            "capability = manipapy_core.cli_capability:register",
+            "ros = manipapy_ros.cli_ros:register",
+        ],
     },
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/manipapy"]),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from action_msgs.msg import GoalStatus
@@ -98,12 +99,14 @@ class ArmClient:
         trajectory: JointTrajectory,
         *,
         while_moving: Callable[[], bool] = lambda: True,
+        on_feedback: Callable[[FollowJointTrajectory.Feedback], None] = lambda _: None,
         seconds: float = 10.0,
     ) -> None:
         """Follow a trajectory to its end.
 
         Args:
             while_moving: Called again and again until the arm has arrived; when it says no, the goal is cancelled.
+            on_feedback: Called with what the controller reports.
             seconds: How long the controller may be silent; it reports while the arm moves, however slowly simulated
                 time passes.
 
@@ -115,9 +118,10 @@ class ArmClient:
         label = f"{client.namespace}/{name}"
         heard = time.monotonic()
 
-        def listen(_: object) -> None:
+        def listen(message: Any) -> None:
             nonlocal heard
             heard = time.monotonic()
+            on_feedback(message.feedback)
 
         goal = FollowJointTrajectory.Goal(trajectory=trajectory)
         action = self._action(name)

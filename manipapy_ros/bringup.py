@@ -69,6 +69,8 @@ class Options:
     log_level: str = "info"
     gui: bool = False
     """Show PyBullet's window."""
+    planner: bool = True
+    """Also start the planner."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,10 @@ def describe(options: Options) -> Bringup:
     else:
         nodes = (model_server,) if options.mode is Mode.HARDWARE else (node("mock_hardware"), model_server)
         action, holds = f"{TRAJECTORY_CONTROLLER}/follow_joint_trajectory", ()
+    if options.planner:
+        # A simulated world is known: the planner counts with what stands in it.
+        scene: dict[str, Value] = {"scene": options.scene, "scene_movable": True} if simulated else {}
+        nodes = (*nodes, node("planner", **scene))
     return Bringup(options, tuple(nodes), action, holds, local_discovery())
 
 

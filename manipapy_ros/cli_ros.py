@@ -1,4 +1,4 @@
-"""The commands of `manipapy` that need ROS: up, move, state, hold, reset.
+"""The commands of `manipapy` that need ROS: up, plan, move, state, hold, reset.
 
 `manipapy_core.cli` finds `register` through the entry points of the package. rclpy and the messages are imported by
 the commands themselves, so that the others work without ROS.
@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.errors import ManipapyError
 
 from .bringup import HandOff, Mode, Options, describe
 
@@ -24,6 +24,14 @@ console = Console(highlight=False, soft_wrap=True)
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
 Seconds = Annotated[Optional[float], typer.Option(help="End after so long [s]; until Ctrl-C when not given.")]  # noqa: UP045
+
+Values = Annotated[Optional[list[float]], typer.Argument(help="Numbers, negative ones too.")]  # noqa: UP045
+Joints = Annotated[bool, typer.Option("--joints", help="They are joint positions [rad or m], base first.")]
+Pose = Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of tip in base.")]
+Named = Annotated[str, typer.Option(help="A name that the planner knows, such as home, instead of numbers.")]
+Straight = Annotated[bool, typer.Option("--straight", help="With --pose: the tip goes in a straight line.")]
+Speed = Annotated[float, typer.Option(help="Share of the limits of velocity and acceleration.")]
+PlannerName = Annotated[str, typer.Option(help="rrt_connect, optimal, straight, potential_field or ompl.")]
 
 
 class NoRos(ManipapyError):
@@ -42,6 +50,7 @@ def register(app: typer.Typer) -> None:
     app.command()(up)
     # Negative numbers look like options.
     app.command(context_settings={"ignore_unknown_options": True})(move)
+    app.command(context_settings={"ignore_unknown_options": True})(plan)
     app.command()(state)
     app.command()(hold)
     app.command()(reset)
@@ -61,6 +70,7 @@ def up(
     autostart: Annotated[bool, typer.Option(help="Configure and activate.")] = True,
     log_level: Annotated[str, typer.Option(help="debug, info, warn, error or fatal.")] = "info",
     gui: Annotated[bool, typer.Option(help="Show PyBullet's window.")] = False,
+    planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
     seconds: Seconds = None,
 ) -> None:
     """Start model server, controller and a simulated, mocked or real arm, and look after them."""
@@ -79,26 +89,49 @@ def up(
         law=law,
         log_level=log_level,
         gui=gui,
+        planner=planner,
     )
     raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
 
 
 def move(
-    values: Annotated[list[float], typer.Argument(help="Numbers, negative ones too.")],
-    joints: Annotated[bool, typer.Option("--joints", help="They are joint positions [rad or m], base first.")] = False,
-    pose: Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of tip in base.")] = False,
+    values: Values = None,
+    joints: Joints = False,
+    pose: Pose = False,
+    named: Named = "",
+    straight: Straight = False,
     namespace: Namespace = "",
-    speed: Annotated[float, typer.Option(help="Share of the limits of velocity and acceleration.")] = 0.3,
+    speed: Speed = 0.3,
+    planner: PlannerName = "",
 ) -> None:
-    """Move the arm: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `manipapy move --pose 0.4 0.1 0.5 0 1 0 0`."""
-    if joints == pose:
-        raise InputError("say what the numbers are: --joints, or --pose x y z qx qy qz qw")
-    if pose and len(values) != 7:
-        raise InputError(f"--pose takes seven numbers, x y z qx qy qz qw; got {len(values)}")
+    """Move around obstacles: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `--pose 0.4 0.1 0.5 0 1 0 0`."""
+    _require_ros()
+    from .motion_goals import motion_request
+
     with _robot(namespace) as robot:
-        goal = robot.inverse_kinematics(values) if pose else values
-        duration, error = robot.move(goal, speed=speed)
-    console.print(f"arrived after {duration:.2f} s, largest joint error {1e3 * error:.2f} mrad or mm")
+        request = motion_request(lambda: robot.chain, values or [], joints, pose, named, straight, speed, planner)
+        with console.status("planning") as line:
+            text, error = robot.move(request, lambda phase, share: line.update(f"{phase} {100 * share:.0f} %"))
+    console.print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
+
+
+def plan(
+    values: Values = None,
+    joints: Joints = False,
+    pose: Pose = False,
+    named: Named = "",
+    straight: Straight = False,
+    namespace: Namespace = "",
+    speed: Speed = 0.3,
+    planner: PlannerName = "",
+) -> None:
+    """Plan a motion without moving, and print how long it takes and where the time went."""
+    _require_ros()
+    from .motion_goals import motion_request
+
+    with _robot(namespace) as robot:
+        request = motion_request(lambda: robot.chain, values or [], joints, pose, named, straight, speed, planner)
+        console.print(robot.plan(request))
 
 
 def state(

@@ -62,6 +62,7 @@ def arguments(mode: Mode, modes: Sequence[Mode] = tuple(Mode)) -> list[DeclareLa
         argument("hand_off", HandOff.TRAJECTORY.value, "What leaves for real hardware", [h.value for h in HandOff]),
         argument("far_side_timeout", "0.0", "When the hardware holds without efforts [s]; needed for hand_off:=effort"),
         argument("rviz", "false", "Start RViz with our layout", TRUTHS),
+        argument("planner", "true", "Also start the planner", TRUTHS),
         argument("gui", "false", "Show PyBullet's window", TRUTHS),
         argument("autostart", "true", "Configure and activate in order", TRUTHS),
         argument("log_level", "info", "Of all nodes", LOG_LEVELS),
@@ -92,6 +93,7 @@ def options_from(context: LaunchContext) -> Options:
         law=text("law"),
         log_level=text("log_level"),
         gui=text("gui") == "true",
+        planner=text("planner") == "true",
     )
 
 

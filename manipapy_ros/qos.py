@@ -23,3 +23,6 @@ COMMAND = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=Relia
 
 LATCHED = ROBOT_DESCRIPTION
 """For what rarely changes, such as static transforms."""
+
+SENSOR = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=8, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Pictures and points: a lost one is not sent again, and matches every publisher; a few wait for their partners."""

@@ -1,15 +1,14 @@
-"""The robot behind the commands `move` and `state`: its model, its arm, and the services of model_server."""
+"""The robot behind the commands `plan`, `move` and `state`: its model, its arm, its planner."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-from manipapy_msgs.msg import ControllerStatus
-from manipapy_msgs.srv import ComputeFK, ComputeIK
+from manipapy_msgs.msg import ControllerStatus, MotionRequest
+from manipapy_msgs.srv import ComputeFK
 from rcl_interfaces.srv import GetParameters
 from rclpy.qos import qos_profile_sensor_data
 from rich.console import Group
@@ -18,12 +17,13 @@ from rich.text import Text
 from sensor_msgs.msg import JointState
 
 from manipapy_core import Robot
-from manipapy_core.errors import InputError
 from manipapy_core.model import Chain
 
-from .arm_client import ArmClient, rest_to_rest
-from .client import Client, NoAnswer, Refused
+from .arm_client import ArmClient
+from .client import Client, NoAnswer
 from .conversions import positions_by_name
+from .motion_goals import plan_text
+from .planner_client import PlannerClient
 
 VERDICTS = {
     ControllerStatus.OK: ("ok", "green"),
@@ -31,8 +31,6 @@ VERDICTS = {
     ControllerStatus.HOLD: ("hold", "yellow"),
     ControllerStatus.STOP: ("stop", "bold red"),
 }
-COMPILING = 60.0
-"""How long the first answer of inverse kinematics may take: the arm is compiled for it [s]."""
 STATUS_PATIENCE = 1.5
 """How long to wait for a status before there counts as being no controller of ours [s]."""
 
@@ -73,34 +71,31 @@ class RobotClient:
             self._chain = model.chain(base or model.root, tip)
         return self._chain
 
-    def move(self, q_goal: Sequence[float], *, speed: float) -> tuple[float, float]:
-        """Move to joint positions [rad or m]; how long it took [s] and the largest error at the end [rad or m]."""
-        chain = self.chain
-        trajectory = rest_to_rest(chain, self.arm.positions(chain.joint_names), q_goal, speed=speed)
-        started = time.monotonic()
-        self.arm.move(trajectory)
-        duration = time.monotonic() - started
-        error = np.abs(self.arm.positions(chain.joint_names) - np.asarray(q_goal)).max()
-        return duration, float(error)
+    def plan(self, request: MotionRequest) -> str:
+        """Plan a motion; what came out, in words.
 
-    def inverse_kinematics(self, pose: Sequence[float]) -> list[float]:
-        """Joint positions [rad or m] for a pose of the tip in the base, nearest to where the arm is.
+        Raises:
+            NoAnswer: There is no planner.
+            Refused: There is no such motion; the text says why.
+        """
+        return plan_text(PlannerClient(self.client).plan(request))
+
+    def move(self, request: MotionRequest, tell: Callable[[str, float], None]) -> tuple[str, float]:
+        """Plan and move; what came out, in words, and the largest joint error at the end [rad or m].
 
         Args:
-            pose: x, y, z [m], then a quaternion x, y, z, w.
+            tell: Is told the phase and the share that is done.
+
+        Raises:
+            NoAnswer: There is no planner.
+            Refused: The arm did not get there; the text says why.
         """
-        length = float(np.linalg.norm(pose[3:]))
-        if not 0.9 < length < 1.1:
-            raise InputError(f"qx qy qz qw has length {length:.3f}; a rotation has length 1")
-        request = ComputeIK.Request()
-        position, orientation = request.pose.pose.position, request.pose.pose.orientation
-        position.x, position.y, position.z = pose[:3]
-        orientation.x, orientation.y, orientation.z, orientation.w = (value / length for value in pose[3:])
-        request.seed = self.arm.joint_state()
-        answer = self.client.ask(ComputeIK, "model_server/compute_ik", request, seconds=COMPILING)
-        if not answer.success:
-            raise Refused("inverse kinematics", answer.message)
-        return positions_by_name(answer.solutions[0], self.chain.joint_names).tolist()
+        result = PlannerClient(self.client).move(request, tell=tell)
+        error = np.zeros(1)
+        if request.kind == MotionRequest.JOINTS:
+            wanted = positions_by_name(request.joints, self.chain.joint_names)
+            error = self.arm.positions(self.chain.joint_names) - wanted
+        return result.text, float(np.abs(error).max())
 
     def table(self) -> Group:
         """Joints, tip and controller as they are now."""

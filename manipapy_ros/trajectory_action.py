@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -21,6 +20,7 @@ from manipapy_core.control import ControllerBusy, ErrorCode, GoalRefused, GoalSt
 from manipapy_core.errors import ManipapyError
 
 from .control_thread import ControlThread
+from .deferred_action import DeferredActionServer, not_used
 from .lifecycle import NotActive
 from .trajectory_messages import point, seconds, tolerances_from_goal, trajectory_from_message
 
@@ -28,32 +28,6 @@ POLL = 0.02
 """How often outcomes are looked for and feedback is sent [s]."""
 KEEP_RESULTS = 120
 """How long a client may take to ask for a result [s]."""
-
-
-class DeferredActionServer(ActionServer):
-    """An action server whose goals end by `finish` and not by the return of a callback.
-
-    rclpy runs one callback per goal from beginning to end: it would block the executor, or, as a coroutine, keep it
-    spinning without rest.
-    """
-
-    def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Callable[..., Any] | None) -> None:
-        if execute_callback is not None:
-            super().notify_execute(goal_handle, execute_callback)
-
-    def finish(self, goal_handle: ServerGoalHandle, outcome: Outcome) -> None:
-        """Ends a goal; the client gets code and text."""
-
-        def conclude(goal_handle: ServerGoalHandle) -> FollowJointTrajectory.Result:
-            if outcome.succeeded:
-                goal_handle.succeed()
-            elif outcome.status is GoalStatus.CANCELED and goal_handle.is_cancel_requested:
-                goal_handle.canceled()
-            else:
-                goal_handle.abort()
-            return FollowJointTrajectory.Result(error_code=int(outcome.code), error_string=outcome.text)
-
-        self.notify_execute(goal_handle, conclude)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +53,7 @@ class TrajectoryGoals:
             node,
             FollowJointTrajectory,
             "~/follow_joint_trajectory",
-            execute_callback=_not_used,
+            execute_callback=not_used,
             goal_callback=lambda _: GoalResponse.ACCEPT,
             handle_accepted_callback=self._on_goal,
             cancel_callback=self._on_cancel,
@@ -161,7 +135,9 @@ class TrajectoryGoals:
         else:
             log.warning(f"goal {outcome.status.value}: {outcome.text}")
         if handle is not None:
-            self._server.finish(handle, outcome)
+            result = FollowJointTrajectory.Result(error_code=int(outcome.code), error_string=outcome.text)
+            cancelled = outcome.status is GoalStatus.CANCELED
+            self._server.finish(handle, result, succeeded=outcome.succeeded, cancelled=cancelled)
 
     def _feedback(self, status: Status) -> FollowJointTrajectory.Feedback:
         message = FollowJointTrajectory.Feedback(
@@ -175,7 +151,3 @@ class TrajectoryGoals:
         for part in (message.desired, message.actual, message.error):
             part.time_from_start.sec, part.time_from_start.nanosec = int(elapsed), int(fraction * 1e9)
         return message
-
-
-def _not_used(_: ServerGoalHandle) -> FollowJointTrajectory.Result:
-    raise AssertionError("goals end by `finish`")

@@ -111,7 +111,9 @@ class CompiledFunction:
             return good
 
         helpers = [_pool(threads).submit(work) for _ in range(threads - 1)]
-        return work() & all([helper.result() for helper in helpers])
+        mine = work()
+        others = [helper.result() for helper in helpers]  # all of them: `out` is written to until the last is done
+        return mine and all(others)
 
 
 @functools.cache

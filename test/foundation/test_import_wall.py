@@ -27,14 +27,14 @@ MAY_IMPORT = {
     "motion": {"ik", "geometry"},
     "control": {"dynamics", "motion"},
     "perception": {"geometry"},
-    "capability": {"ik", "geometry"},
+    "capability": {"ik", "geometry", "singularity"},
     "sim": {"model"},
     "plots": {"kinematics"},
     "doctor": {"compiler"},
 }
 """Rooms and the rooms just below them; what those may import is allowed as well."""
 
-MAY_IMPORT_ALL = {"__init__", "cli", "compat"}
+MAY_IMPORT_ALL = {"__init__", "cli", "cli_capability", "compat"}
 """The front doors. Nobody imports `cli` or `compat`."""
 
 LATE_DOORS = {

@@ -52,6 +52,13 @@ def test_move_to_a_pose_and_one_out_of_reach(robot):
     assert refused.returncode == 2 and "unreachable" in refused.stderr
 
 
+def test_a_plan_is_described_and_moves_nothing(robot):
+    planned = manipapy("plan", "--joints", "0", "-1.0", "1.0", "-1.5", "-1.4", "0", "--namespace", NAMESPACE)
+    assert planned.returncode == 0, planned.stderr
+    assert re.search(r"a motion of \d+\.\d+ s", planned.stdout) and "verification" in planned.stdout
+    assert not re.search(r"shoulder_lift_joint\W+-1\.0000", manipapy("state", "--namespace", NAMESPACE).stdout)
+
+
 def test_hold_is_answered_and_reset_says_who_can(robot):
     assert "holds" in manipapy("hold", "--namespace", NAMESPACE).stdout
     refused = manipapy("reset", "--namespace", NAMESPACE)
@@ -61,7 +68,7 @@ def test_hold_is_answered_and_reset_says_who_can(robot):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("move", "1", "2"), "--joints, or --pose"),
+        (("move", "1", "2"), "--named"),
         (("move", "--pose", "1", "2"), "seven numbers"),
         (("up", "--robot", "no_such_robot"), "ur5"),
         (("up", "--on-failure", "pray"), "restart"),

@@ -1,0 +1,195 @@
+"""A planned motion carried out: sent to the controller, watched, stopped and planned anew when something comes near."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from control_msgs.action import FollowJointTrajectory
+from manipapy_msgs.msg import MotionRequest
+from sensor_msgs.msg import JointState
+
+from manipapy_core.geometry import Snapshot
+from manipapy_core.model.elements import Array
+from manipapy_core.motion import JointTrajectory, Phase, PlanResult, PlanStatus
+
+from .arm_client import ArmClient
+from .client import Client, NoAnswer
+from .conversions import positions_by_name
+from .motion_requests import Requests, trajectory_message
+from .trajectory_messages import seconds
+
+ANSWER = 5.0
+"""How long joint states and the controller may keep one waiting [s]."""
+LOOK = 0.05
+"""Between two looks at an arm that comes to rest [s]."""
+REST = 5e-4
+"""An arm that moves less than this between two looks is at rest [rad or m]."""
+Tell = Callable[[str, float, int], None]
+"""Is told the phase, the share that is done, and the number of the attempt."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a motion ended."""
+
+    status: PlanStatus | None
+    """None: for a reason that planning does not know."""
+    text: str
+    planned: int = 0
+
+
+class PlannedMotion:
+    """Moves an arm along plans; called by planning threads.
+
+    Args:
+        client: Talks to the controller on a thread of its own, so that the node may wait for a motion to end.
+        requests: Plans.
+        snapshot: The world as it is now.
+        tries: Motions that may be planned for a goal that does not say.
+        show: Is given every path that was found.
+        say: For the log.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        requests: Requests,
+        snapshot: Callable[[], Snapshot],
+        tries: int,
+        show: Callable[[PlanResult], None],
+        say: Callable[[str], object],
+    ):
+        self.snapshot = snapshot
+        self._arm = ArmClient(client)
+        self._requests, self._tries, self._show, self._say = requests, tries, show, say
+        self._states = threading.Lock()
+
+    def state(self) -> JointState:
+        """Where the arm is now.
+
+        Raises:
+            NoAnswer: No joint state comes.
+        """
+        with self._states:
+            self._arm.joint_state(ANSWER)  # may have been waiting here for long; the next one is new
+            return self._arm.joint_state(ANSWER)
+
+    def positions(self) -> Array:
+        """Where the arm is now [rad or m], shape (n,).
+
+        Raises:
+            NoAnswer: No joint state comes.
+            InputError: The joint states lack a joint of the arm, or hold numbers that are none.
+        """
+        return positions_by_name(self.state(), self._requests.model.chain.joint_names)
+
+    def reached(self) -> JointState:
+        """Where the arm is now; an empty message if nobody tells."""
+        try:
+            return self.state()
+        except NoAnswer:
+            return JointState()
+
+    def carry_out(self, request: MotionRequest, tries: int, cancel: threading.Event, tell: Tell) -> Ended:
+        """Plan, move, and plan again while something is in the way.
+
+        Raises:
+            InputError: The request makes no sense.
+            NoAnswer: There is no arm to move.
+            MotionFailed: The controller ended the motion; the text says why.
+        """
+        allowed, blocked_by = tries or self._tries, ""
+        for attempt in range(1, allowed + 1):
+            world = self.snapshot()
+
+            def planning(phase: Phase, _: float, attempt: int = attempt) -> None:
+                tell(phase.value, 0.0, attempt)
+
+            plan = self._requests.plan(request, self.positions(), world, cancel, planning)
+            self._show(plan)
+            if not plan.success or plan.trajectory is None:
+                after = f" (the way was blocked by {blocked_by})" if blocked_by else ""
+                return Ended(plan.status, f"{plan.message}{after}", attempt)
+            follower = _Follower(self, request, plan.trajectory, world, cancel)
+            self._arm.move(
+                trajectory_message(plan.trajectory, self._requests.model.chain.joint_names),
+                while_moving=lambda follower=follower, attempt=attempt: follower.look(attempt, tell),
+                on_feedback=follower.hear,
+                seconds=ANSWER,
+            )
+            if follower.unhindered:
+                return Ended(PlanStatus.SUCCESS, f"arrived after {plan.trajectory.times[-1]:.2f} s", attempt)
+            self._wait_for_rest()
+            if cancel.is_set():
+                return Ended(PlanStatus.CANCELLED, "cancelled; the arm is at rest", attempt)
+            blocked_by = self.in_the_way(plan.trajectory)
+            self._say(f"stopped: the way is blocked by {blocked_by}; attempt {attempt} of {allowed}")
+        text = f"the way was blocked again and again, last by {blocked_by}; {allowed} tries"
+        return Ended(PlanStatus.NO_PATH, text, allowed)
+
+    def _wait_for_rest(self) -> None:
+        """Until the arm stands still; a cancelled trajectory ends before the arm does.
+
+        Raises:
+            NoAnswer: It does not come to rest.
+        """
+        before, deadline = self.positions(), time.monotonic() + ANSWER
+        while time.monotonic() < deadline:
+            time.sleep(LOOK)
+            now = self.positions()
+            if np.abs(now - before).max() < REST:
+                return
+            before = now
+        raise NoAnswer("an arm at rest", ANSWER, exists=True)
+
+    def touches(self, q: Array, request: MotionRequest, world: Snapshot) -> bool:
+        """Whether any of the configurations, shape (points, n), touches what the request does not allow."""
+        seen = self._requests.touching(world, request)
+        return len(q) > 0 and bool(self._requests.checker.check(q, snapshot=seen).any())
+
+    def in_the_way(self, trajectory: JointTrajectory) -> str:
+        """Names of what a trajectory touches now."""
+        world, checker = self.snapshot(), self._requests.checker
+        hits = checker.check(trajectory.positions, snapshot=world)
+        if not hits.any():
+            return "something that is gone again"
+        near = checker.distances(trajectory.positions[hits], snapshot=world)
+        found = np.unique(near.object_index[near.distance < 0.0])
+        return ", ".join(near.object_names[index] for index in found if index >= 0) or "the arm itself"
+
+
+class _Follower:
+    """Stays with one motion: looks at the way ahead whenever the world has changed."""
+
+    def __init__(
+        self,
+        motion: PlannedMotion,
+        request: MotionRequest,
+        trajectory: JointTrajectory,
+        world: Snapshot,
+        cancel: threading.Event,
+    ):
+        self.blocked = False
+        self._motion, self._request, self._trajectory = motion, request, trajectory
+        self._checked, self._cancel, self._time = world, cancel, 0.0
+
+    @property
+    def unhindered(self) -> bool:
+        """Whether nothing has stopped the arm."""
+        return not self.blocked and not self._cancel.is_set()
+
+    def hear(self, feedback: FollowJointTrajectory.Feedback) -> None:
+        self._time = seconds(feedback.desired.time_from_start)
+
+    def look(self, attempt: int, tell: Tell) -> bool:
+        """False to stop the arm."""
+        if not self.blocked and not self._cancel.is_set() and (now := self._motion.snapshot()) is not self._checked:
+            self._checked = now
+            ahead = self._trajectory.positions[self._trajectory.times >= self._time]
+            self.blocked = self._motion.touches(ahead, self._request, now)
+        tell("moving" if self.unhindered else "stopping", self._time / float(self._trajectory.times[-1]), attempt)
+        return self.unhindered

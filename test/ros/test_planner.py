@@ -1,0 +1,356 @@
+"""The planner over DDS, beside a simulated arm: motions around things, the world, and everything that can go wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Point32
+from manipapy_msgs.action import Move, PlanMotion
+from manipapy_msgs.msg import MotionRequest, Obstacle, ObstacleArray
+from manipapy_msgs.srv import ChangeWorld, ListObjects
+from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
+
+from manipapy_core import Robot, kinematics, lie
+from manipapy_core.geometry import Box, Checker, RobotBody, World
+from manipapy_ros.conversions import pose_from_matrix
+from ros_arm import ABORTED, CANCELED, HOME, JOINTS, SUCCEEDED, Arm, bring_up
+
+LEFT = HOME + np.array([0.9, 0.0, 0.0, 0.0, 0.0, 0.0])
+RIGHT = HOME - np.array([0.9, 0.0, 0.0, 0.0, 0.0, 0.0])
+PILLAR_SIZE, PILLAR_AT = [0.1, 0.1, 0.9], [0.55, 0.11, 0.45]
+"""Stands in the straight way between LEFT and RIGHT [m]."""
+Request = ChangeWorld.Request
+
+
+class PlannedArm:
+    """A UR5 in the bridge, its controller and its planner, all active."""
+
+    def __init__(self, peer, start):
+        self.arm = Arm(peer, start)
+        self.peer, self.states = peer, self.arm.states
+        self.planner = start("planner", "-p", "use_sim_time:=true", "-p", f"initial_positions:={HOME.tolist()}")
+        bring_up(peer, self.planner)
+        self.actions = {
+            kind: ActionClient(peer.node, kind, f"{self.planner.full_name}/{name}")
+            for kind, name in ((PlanMotion, "plan_motion"), (Move, "move"))
+        }
+        self.chain = Robot.from_urdf("ur5").chain("base_link", "tool0")
+        self.body = RobotBody.build(Robot.from_urdf("ur5"), self.chain)
+
+    def send(self, goal, feedback=None):
+        action = self.actions[PlanMotion if isinstance(goal, PlanMotion.Goal) else Move]
+        self.peer.wait_for(action.server_is_ready, "the planner")
+        answer = action.send_goal_async(goal, feedback_callback=feedback)
+        self.peer.wait_for(answer.done, "an answer to the goal")
+        assert answer.result().accepted
+        return answer.result()
+
+    def execute(self, goal, feedback=None):
+        return self.arm.outcome(self.send(goal, feedback))
+
+    def change(self, operation: int, **fields) -> ChangeWorld.Response:
+        request = Request(operation=operation)
+        request.object.id = fields.pop("id", "thing")
+        request.object.header.frame_id = fields.pop("frame", "")
+        request.touch_links = fields.pop("touch_links", [])
+        for name, value in fields.items():
+            setattr(request.object, name, value)
+        return self.peer.call(ChangeWorld, self.planner, "change_world", request)
+
+    def add_pillar(self, at=PILLAR_AT, name: str = "pillar") -> None:
+        pose = pose_from_matrix(lie.pose(translation=at))
+        answer = self.change(Request.ADD, id=name, type="box", dimensions=PILLAR_SIZE, pose=pose)
+        assert answer.success, answer.message
+
+    def checker(self, *pillars) -> Checker:
+        """The same world, seen by the library itself."""
+        world = World()
+        for number, at in enumerate(pillars):
+            world.add(f"pillar {number}", Box(PILLAR_SIZE), lie.pose(translation=at))
+        return Checker(self.body, world)
+
+    def listed(self) -> ListObjects.Response:
+        return self.peer.call(ListObjects, self.planner, "list_objects", ListObjects.Request())
+
+
+@pytest.fixture(scope="module")
+def shared(start_for_module, peer):
+    return PlannedArm(peer, start_for_module)
+
+
+@pytest.fixture
+def planned(shared):
+    """In an empty world, at RIGHT."""
+    shared.change(Request.DETACH)
+    assert shared.change(Request.CLEAR).success
+    status, result = shared.execute(move(RIGHT))
+    assert status == SUCCEEDED, result.text
+    return shared
+
+
+def joints(q, names=JOINTS) -> JointState:
+    return JointState(name=list(names), position=[float(value) for value in q])
+
+
+def to(q, **fields) -> MotionRequest:
+    return MotionRequest(kind=MotionRequest.JOINTS, joints=joints(q), **fields)
+
+
+def move(q, **fields) -> Move.Goal:
+    return Move.Goal(request=to(q, **fields))
+
+
+def to_pose(T, **fields) -> MotionRequest:
+    request = MotionRequest(kind=MotionRequest.POSE, **fields)
+    request.pose.pose = pose_from_matrix(T)
+    return request
+
+
+def test_a_plan_goes_around_and_moves_nothing(planned):
+    planned.add_pillar()
+    before, phases = planned.states.q(), []
+    status, result = planned.execute(
+        PlanMotion.Goal(request=to(LEFT)), lambda message: phases.append(message.feedback.phase)
+    )
+    assert (status, result.error_code) == (SUCCEEDED, 1), result.text
+    rows = np.array([point.positions for point in result.trajectory.points])
+    np.testing.assert_allclose(rows[-1], LEFT, atol=1e-6)
+    checker = planned.checker(PILLAR_AT)
+    assert not checker.check(rows).any()
+    assert checker.check_edges(RIGHT, LEFT, 0.01), "the pillar must stand in the straight way, or this shows nothing"
+    np.testing.assert_allclose(planned.states.q(), before, atol=1e-3)
+    assert {"search", "time law", "verification"} <= set(phases)
+
+
+def test_a_motion_arrives_around_an_obstacle(planned):
+    planned.add_pillar()
+    checker = planned.checker(PILLAR_AT)
+    handle = planned.send(move(LEFT))
+    seen = []
+    planned.states.wait_until(
+        lambda state: seen.append(list(state.position)) or abs(state.position[0] - LEFT[0]) < 0.01, "the arm to arrive"
+    )
+    status, result = planned.arm.outcome(handle)
+    assert (status, result.planned) == (SUCCEEDED, 1), result.text
+    planned.states.assert_still()
+    assert np.abs(planned.states.q() - LEFT).max() < 0.002
+    assert len(seen) > 50
+    assert not checker.check(np.array(seen)).any()
+
+
+def test_an_obstacle_that_appears_stops_the_arm_which_then_goes_around(planned):
+    checker = planned.checker(PILLAR_AT)
+    handle = planned.send(move(LEFT, velocity_scaling=0.3))
+    planned.states.wait_until(lambda state: state.position[0] > RIGHT[0] + 0.15, "the arm to be on its way")
+    planned.add_pillar()
+    seen = []
+    planned.states.wait_until(
+        lambda state: seen.append(list(state.position)) or abs(state.position[0] - LEFT[0]) < 0.005, "the arm to arrive"
+    )
+    status, result = planned.arm.outcome(handle)
+    assert status == SUCCEEDED, result.text
+    assert result.planned >= 2
+    assert not checker.check(np.array(seen)).any(), "the arm touched the pillar"
+    planned.states.assert_still()
+
+
+def test_a_goal_that_becomes_blocked_ends_with_a_still_arm(planned):
+    tip = kinematics.forward(planned.chain, LEFT)[:3, 3]
+    handle = planned.send(move(LEFT, velocity_scaling=0.3))
+    planned.states.wait_until(lambda state: state.position[0] > RIGHT[0] + 0.15, "the arm to be on its way")
+    planned.add_pillar(at=tip.tolist())
+    status, result = planned.arm.outcome(handle)
+    assert (status, result.error_code) == (ABORTED, -12)
+    assert "pillar" in result.text
+    planned.states.wait_until_still()
+    planned.states.assert_still()
+    assert not planned.checker(tip).collides(planned.states.q())
+
+
+def test_what_a_camera_sees_blocks_the_way_too(planned):
+    publisher = planned.peer.node.create_publisher(ObstacleArray, "obstacles", 1)
+    obstacle = Obstacle(id=7, pose=pose_from_matrix(lie.pose(translation=PILLAR_AT)), padding=0.01)
+    obstacle.size.x, obstacle.size.y, obstacle.size.z = PILLAR_SIZE
+
+    def taken_over() -> bool:
+        publisher.publish(ObstacleArray(obstacles=[obstacle]))
+        return [thing.id for thing in planned.listed().objects] == ["seen_7"]
+
+    planned.peer.wait_for(taken_over, "the obstacle to be in the planner's world")
+    status, result = planned.execute(PlanMotion.Goal(request=to(LEFT)))
+    assert status == SUCCEEDED, result.text
+    rows = np.array([point.positions for point in result.trajectory.points])
+    assert not planned.checker(PILLAR_AT).check(rows).any()
+    status, result = planned.execute(PlanMotion.Goal(request=to(LEFT, planner="straight")))
+    assert status == ABORTED
+    planned.peer.wait_for(
+        lambda: publisher.publish(ObstacleArray()) or not planned.listed().objects, "the obstacle to be gone"
+    )
+
+
+def test_cancel_brings_the_arm_to_rest(planned):
+    handle = planned.send(move(LEFT, velocity_scaling=0.3))
+    planned.states.wait_until_moving()
+    planned.arm.cancel(handle)
+    status, result = planned.arm.outcome(handle)
+    assert (status, result.error_code) == (CANCELED, -7), result.text
+    planned.states.wait_until_still()
+    planned.states.assert_still()
+    assert planned.states.q()[0] < LEFT[0] - 0.1
+
+
+def test_cancel_ends_a_search(planned):
+    handle = planned.send(PlanMotion.Goal(request=to(LEFT, planner="optimal", timeout=60.0)))
+    planned.arm.cancel(handle)
+    status, result = planned.arm.outcome(handle)
+    assert (status, result.error_code) == (CANCELED, -7), result.text
+
+
+def test_only_one_motion_at_a_time(planned):
+    handle = planned.send(move(LEFT, velocity_scaling=0.3))
+    planned.states.wait_until_moving()
+    status, result = planned.execute(move(HOME))
+    assert status == ABORTED
+    assert "another motion" in result.text
+    assert planned.arm.outcome(handle)[0] == SUCCEEDED
+
+
+def test_poses_names_and_straight_lines(planned):
+    status, result = planned.execute(Move.Goal(request=MotionRequest(kind=MotionRequest.NAMED, named="home")))
+    assert status == SUCCEEDED, result.text
+    assert np.abs(planned.states.q() - HOME).max() < 0.002
+    T = kinematics.forward(planned.chain, HOME)
+    lower = T.copy()
+    lower[2, 3] -= 0.1
+    straight = to_pose(lower)
+    straight.kind = MotionRequest.STRAIGHT
+    status, result = planned.execute(PlanMotion.Goal(request=straight))
+    assert (status, result.fraction) == (SUCCEEDED, 1.0), result.text
+    rows = np.array([point.positions for point in result.trajectory.points])
+    tips = kinematics.forward(planned.chain, rows)
+    np.testing.assert_allclose(tips[:, :2, 3], np.broadcast_to(T[:2, 3], (len(rows), 2)), atol=1e-3)
+    assert tips[-1, 2, 3] == pytest.approx(lower[2, 3], abs=1e-4)
+    status, result = planned.execute(Move.Goal(request=to_pose(lower)))
+    assert status == SUCCEEDED, result.text
+    reached = kinematics.forward(planned.chain, planned.states.q())
+    np.testing.assert_allclose(reached, lower, atol=3e-3)
+
+
+def _bad(**changes) -> MotionRequest:
+    request = to(LEFT)
+    for name, value in changes.items():
+        setattr(request, name, value)
+    return request
+
+
+def _far_away() -> MotionRequest:
+    return to_pose(lie.pose(translation=[3.0, 0.0, 0.5]))
+
+
+def _skewed_quaternion() -> MotionRequest:
+    request = to_pose(np.eye(4))
+    request.pose.pose.orientation.w = 0.5
+    return request
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "text"),
+    [
+        (_far_away(), -31, "the tip comes within"),
+        (_skewed_quaternion(), None, "length"),
+        (_bad(joints=joints([np.nan, 0, 0, 0, 0, 0])), None, "finite"),
+        (_bad(joints=joints([0.0], ["knee_joint"])), None, "knee_joint"),
+        (_bad(joints=JointState()), None, "names no joints"),
+        (_bad(joints=joints([9.0], ["elbow_joint"])), -27, "elbow_joint"),
+        (_bad(start=joints([6.4], ["elbow_joint"])), -26, "elbow_joint"),
+        (_bad(start=joints([3.1], ["elbow_joint"])), -10, "collides"),
+        (_bad(planner="magic"), None, "rrt_connect"),
+        (_bad(time_law="magic"), None, "toppra"),
+        (_bad(kind=9), None, "kind 9"),
+        (_bad(velocity_scaling=3.0), None, "scaling"),
+        (_bad(timeout=-1.0), None, "timeout"),
+        (_bad(may_touch=["nothing"]), None, "nothing"),
+        (MotionRequest(kind=MotionRequest.NAMED, named="nowhere"), None, "home"),
+    ],
+    ids=lambda value: str(value)[:20] if isinstance(value, str) else "",
+)
+def test_bad_requests_are_answered(shared, request_, code, text):
+    status, result = shared.execute(PlanMotion.Goal(request=request_))
+    assert status == ABORTED
+    assert text in result.text
+    assert not result.trajectory.points
+    if code is not None:
+        assert result.error_code == code
+
+
+def test_a_goal_in_collision_says_with_what(planned):
+    planned.add_pillar(at=kinematics.forward(planned.chain, LEFT)[:3, 3].tolist())
+    status, result = planned.execute(PlanMotion.Goal(request=to(LEFT)))
+    assert (status, result.error_code) == (ABORTED, -12)
+    assert "pillar" in result.text
+    status, result = planned.execute(PlanMotion.Goal(request=to(LEFT, may_touch=["pillar"])))
+    assert status == SUCCEEDED, result.text
+
+
+def test_a_start_a_hair_outside_the_limits_is_accepted(planned):
+    start = joints([planned.chain.limits.upper[5] + 1e-8], ["wrist_3_joint"])
+    status, result = planned.execute(PlanMotion.Goal(request=_bad(start=start)))
+    assert status == SUCCEEDED, result.text
+
+
+def test_objects_come_move_are_carried_and_go(planned):
+    planned.add_pillar()
+    elsewhere = pose_from_matrix(lie.pose(translation=[0.0, -0.6, 0.2]))
+    assert planned.change(Request.MOVE, id="pillar", pose=elsewhere).success
+    (listed,) = planned.listed().objects
+    assert (listed.id, listed.type, listed.pose.position.y) == ("pillar", "box", pytest.approx(-0.6))
+    cup = {"type": "cylinder", "dimensions": [0.03, 0.1], "pose": pose_from_matrix(lie.pose(translation=[0, 0, 0.06]))}
+    answer = planned.change(Request.ATTACH, frame="tool0", touch_links=["wrist_3_link"], **cup)
+    assert answer.success, answer.message
+    assert [(thing.id, thing.header.frame_id) for thing in planned.listed().attached] == [("thing", "tool0")]
+    assert planned.change(Request.DETACH).success
+    put = {thing.id: thing for thing in planned.listed().objects}["thing"]
+    expected = kinematics.forward(planned.chain, planned.states.q()) @ lie.pose(translation=[0, 0, 0.06])
+    assert put.pose.position.x == pytest.approx(expected[0, 3], abs=1e-3)
+    assert planned.change(Request.REMOVE, id="pillar").success
+    assert [thing.id for thing in planned.listed().objects] == ["thing"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "text"),
+    [
+        (Request.ADD, {"type": "box", "dimensions": [0.0, 0.1, 0.1]}, "edge"),
+        (Request.ADD, {"type": "box", "dimensions": [0.1]}, "needs 3"),
+        (Request.ADD, {"type": "blob"}, "choose one of"),
+        (Request.ADD, {"type": "sphere", "dimensions": [float("nan")]}, "finite"),
+        (Request.ADD, {"id": "", "type": "sphere", "dimensions": [0.1]}, "not empty"),
+        (Request.ADD, {"id": "seen_1", "type": "sphere", "dimensions": [0.1]}, "cameras"),
+        (Request.ADD, {"frame": "moon", "type": "sphere", "dimensions": [0.1]}, "moon"),
+        (Request.ADD, {"frame": "tool0", "type": "sphere", "dimensions": [0.1]}, "moves against"),
+        (Request.ADD, {"type": "convex"}, "no points"),
+        (Request.MOVE, {"id": "ghost"}, "ghost"),
+        (Request.REMOVE, {"id": "ghost"}, "ghost"),
+        (Request.DETACH, {"id": "ghost"}, "ghost"),
+        (77, {}, "operation 77"),
+    ],
+)
+def test_bad_changes_of_the_world_are_refused(shared, operation, fields, text):
+    before = shared.listed().version
+    answer = shared.change(operation, **fields)
+    assert not answer.success
+    assert text in answer.message
+    assert shared.listed().version == before
+
+
+def test_a_cloud_of_200000_points_is_an_obstacle(planned):
+    rng = np.random.default_rng(0)
+    points = PILLAR_AT + (rng.uniform(-0.5, 0.5, (200_000, 3)) * PILLAR_SIZE)
+    cloud = [Point32(x=x, y=y, z=z) for x, y, z in points.tolist()]
+    answer = planned.change(Request.ADD, type="points", points=cloud, dimensions=[0.02])
+    assert answer.success, answer.message
+    status, result = planned.execute(PlanMotion.Goal(request=to(LEFT)))
+    assert status == SUCCEEDED, result.text
+    rows = np.array([point.positions for point in result.trajectory.points])
+    assert not planned.checker(PILLAR_AT).check(rows).any()
+    assert planned.change(Request.REMOVE).success
