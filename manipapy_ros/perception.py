@@ -90,7 +90,7 @@ class Perception(ManagedNode):
         self._states: HotSubscription[JointState] = HotSubscription(self, JointState, "joint_states", qos.NEWEST)
         self._gathered = self._gather(str(values["input"]), bool(values["rectify"]), float(values["skew"]))
         self._publishers_made = {
-            kind: self.create_publisher(kind, name, qos.SENSOR)
+            kind: self.create_publisher(kind, name, qos.STATE)
             for kind, name in ((DisparityImage, "disparity"), (PointCloud2, "points2"))
         }
         self._obstacles = self.create_publisher(ObstacleArray, "obstacles", qos.STATE)

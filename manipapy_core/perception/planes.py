@@ -18,6 +18,9 @@ Array = NDArray[np.float64]
 ENOUGH = 2000
 """Points that planes are fitted to, at least."""
 
+BELOW = 0.1
+"""A floor lies at least so far below a table [m]."""
+
 
 @dataclass(frozen=True)
 class PlaneSettings:
@@ -30,7 +33,7 @@ class PlaneSettings:
     deviations: float = 2.0
     """... and so many standard deviations of their own more."""
     least_share: float = 0.15
-    """A plane holds at least this share of the points ..."""
+    """A plane holds at least this share of the points, one below others of those that they leave ..."""
     least_points: int = 150
     """... and at least so many."""
     tilt: float = 0.12
@@ -114,14 +117,20 @@ class PlaneFilter:
             return stays, ()
         sight = xyz - np.asarray(eye, dtype=np.float64)
         sight /= np.maximum(np.linalg.norm(sight, axis=1, keepdims=True), 1e-9)
-        least = max(chosen.least_points, int(chosen.least_share * len(xyz)))
         found: list[PlaneFound] = []
         for memory in [*self._remembered, None]:
             if len(found) == chosen.most:
                 break
             while True:
+                # Of a floor little is seen around a table, so its share is that of what the table leaves. What lies
+                # higher may be the lid of a box: it must be as large as a table.
+                rest = int(np.count_nonzero(stays))
+                least = max(chosen.least_points, int(chosen.least_share * rest))
                 plane = self._fit(xyz[stays], voxels.sigma[stays], sight[stays], least, memory)
                 if plane is None:
+                    break
+                lower = all(plane.offset < other.offset - BELOW for other in found)
+                if plane.support < chosen.least_share * len(xyz) and not lower:
                     break
                 found.append(plane)
                 thick = self._thickness(voxels.sigma, sight, plane.normal)

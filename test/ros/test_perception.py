@@ -22,7 +22,7 @@ from manipapy_ros.conversions import pose_from_matrix
 from manipapy_ros.image_messages import points_of
 from ros_arm import HOME, JOINTS, bring_up
 
-BOX_SIZE, BOX_AT = [0.1, 0.14, 0.2], [0.55, -0.25, 0.1]
+BOX_SIZE, BOX_AT = [0.1, 0.14, 0.2], [0.75, -0.38, 0.1]
 """[m]"""
 CAMERA = (
     *("-p", "camera.enabled:=true", "-p", "camera.width:=320", "-p", "camera.height:=240", "-p", "camera.rate:=4.0"),
@@ -197,7 +197,7 @@ def held(start_for_module, peer):
         ({"grey": 255}, "white"),
         ({"grey": 128}, "texture"),
         ({"sizes": ((64, 48), (32, 48))}, "one size"),
-        ({"sizes": ((1, 1), (1, 1))}, "32"),
+        ({"sizes": ((1, 1), (1, 1))}, "too small"),
         ({"encoding": "yuv422"}, "encoding"),
         ({"frame": "nowhere_optical_frame"}, "nowhere_optical_frame"),
         ({"baseline": 0.0}, "baseline"),
