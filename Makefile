@@ -74,9 +74,9 @@ bench-control:
 
 bench: bench-core bench-ik bench-collision bench-planning bench-polytope bench-reach bench-perception bench-gpu bench-control
 
-# make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm.
+# make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=1 adds a stereo camera that must see.
 sim: setup
-	@$(bin)/python -m manipapy_ros.demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT))
+	@$(bin)/python -m manipapy_ros.demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(PERCEPTION),--perception)
 
 clean:
 	rm -rf build dist install log manipapy_msgs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

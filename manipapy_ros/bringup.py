@@ -71,6 +71,8 @@ class Options:
     """Show PyBullet's window."""
     planner: bool = True
     """Also start the planner."""
+    perception: bool = False
+    """Also see: the simulation gets a stereo camera; a real arm brings its own."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,8 @@ def describe(options: Options) -> Bringup:
     own_action, own_hold = "controller/follow_joint_trajectory", "controller/hold"
     if simulated:
         # The source of /clock cannot follow it.
-        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui)
+        eyes: dict[str, Value] = {"camera.enabled": True, "camera.rate": 3.0} if options.perception else {}
+        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui, **eyes)
         nodes: Sequence[NodeSpec] = (bridge, model_server, node("controller", **law))
         action, holds = own_action, (own_hold,)
     elif options.hand_off is HandOff.EFFORT:
@@ -165,9 +168,13 @@ def describe(options: Options) -> Bringup:
         nodes = (model_server,) if options.mode is Mode.HARDWARE else (node("mock_hardware"), model_server)
         action, holds = f"{TRAJECTORY_CONTROLLER}/follow_joint_trajectory", ()
     if options.planner:
-        # A simulated world is known: the planner counts with what stands in it.
-        scene: dict[str, Value] = {"scene": options.scene, "scene_movable": True} if simulated else {}
-        nodes = (*nodes, node("planner", **scene))
+        # A simulated world is known: the planner counts with what stands in it, or sees what can be moved.
+        known: dict[str, Value] = {"scene": options.scene, "scene_movable": not options.perception}
+        nodes = (*nodes, node("planner", **(known if simulated else {})))
+    if options.perception:
+        # The small pictures of the simulation blur the rim of the arm by some centimetres.
+        blur: dict[str, Value] = {"self.padding": 0.06} if simulated else {}
+        nodes = (*nodes, node("perception", **blur))
     return Bringup(options, tuple(nodes), action, holds, local_discovery())
 
 

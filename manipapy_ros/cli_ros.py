@@ -71,6 +71,7 @@ def up(
     log_level: Annotated[str, typer.Option(help="debug, info, warn, error or fatal.")] = "info",
     gui: Annotated[bool, typer.Option(help="Show PyBullet's window.")] = False,
     planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
+    perception: Annotated[bool, typer.Option(help="Also see: stereo pictures to obstacles.")] = False,
     seconds: Seconds = None,
 ) -> None:
     """Start model server, controller and a simulated, mocked or real arm, and look after them."""
@@ -90,6 +91,7 @@ def up(
         log_level=log_level,
         gui=gui,
         planner=planner,
+        perception=perception,
     )
     raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
 

@@ -9,7 +9,7 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -25,10 +25,12 @@ from manipapy_core.model.elements import Array
 
 from .arm_client import ArmClient
 from .bringup import Options, describe
-from .client import GivenUp, NoAnswer
+from .client import GivenUp, NoAnswer, Refused
+from .demo_box import DroppedBox
 from .demo_pictures import CHART, PICTURE, RECORD, start_drawing
 from .demo_record import Recorder, Summary
-from .demo_tour import PICTURE_STOP, tour
+from .demo_tour import PICTURE_STOP, Leg, tour, weave
+from .planner_client import PlannerClient
 from .supervisor import CHECK_EVERY, NodeDied, Supervisor
 from .up import StopWish
 
@@ -60,6 +62,7 @@ class Demo:
         self._end: float | None = None
         self._legs: list[tuple[str, Summary]] = []
         self._drawing: subprocess.Popen[str] | None = None
+        self._planner: PlannerClient | None = None
 
     def say(self, line: str) -> None:
         """Print above the table."""
@@ -153,7 +156,7 @@ class Demo:
                     self._show(live, recorder, name)
                     return self.wants_to_go_on()
 
-                arm.move(leg.make(arm.positions(chain.joint_names)), while_moving=watch)
+                self._carry_out(leg, chain, home, arm, watch)
                 self._legs.append((leg.name, recorder.summary(begin, recorder.now)))
                 self._show(live, recorder, leg.name)
                 if leg.name == PICTURE_STOP:
@@ -161,6 +164,29 @@ class Demo:
         if self._legs and not self.console.is_terminal:
             self.console.print(self._summary_table())
         return posed
+
+    def _carry_out(
+        self, leg: Leg, chain: Chain, home: Array, arm: ArmClient, watch: Callable[[], bool]
+    ) -> None:
+        """One motion: swings are sent to the controller, all others asked of the planner."""
+        if leg.weaves:
+            arm.move(weave(chain, arm.positions(chain.joint_names)), while_moving=watch)
+            return
+        if self._planner is None:
+            self._planner = PlannerClient(self.supervisor.client)
+        planner = self._planner
+        if not leg.box_drops:
+            planner.move(leg.request(chain), while_moving=watch)
+            return
+        told = None if self.options.perception else planner
+        box = DroppedBox(self.supervisor.client, chain, home, told, self.say)
+        try:
+            result = planner.move(leg.request(chain), while_moving=lambda: box.look() or watch())
+            self.say(f"{result.text}; {result.planned} motions were planned")
+        except Refused as refusal:
+            # Cameras that see the box too late leave it to the controller to feel it, and to hold the arm.
+            self.say(str(refusal))
+        box.take_away()
 
     def _draw(self, recorder: Recorder, name: str, chain: Chain, posed: Array) -> None:
         """Keep the record and begin to draw plot and picture, which takes a while beside loops at 1 kHz."""
@@ -250,9 +276,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--law", default="computed_torque", help="control law")
     parser.add_argument("--seconds", type=float, default=None, help="end after so long [s]; until Ctrl-C if not given")
     parser.add_argument("--folder", type=Path, default=Path("build/sim"), help="for plot and picture")
+    parser.add_argument("--perception", action="store_true", help="cameras must see the box; needs four cores or more")
     parser.add_argument("--gui", action="store_true", help="show PyBullet's window")
     given = parser.parse_args(argv)
-    options = Options(robot=given.robot, scene=given.scene, law=given.law, gui=given.gui, log_level=QUIET)
+    options = Options(
+        robot=given.robot,
+        scene=given.scene,
+        law=given.law,
+        gui=given.gui,
+        log_level=QUIET,
+        perception=given.perception,
+    )
     try:
         return Demo(options, given.law, given.folder, given.seconds).run()
     except ManipapyError as error:

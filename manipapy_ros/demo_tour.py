@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from builtin_interfaces.msg import Duration
+from manipapy_msgs.msg import MotionRequest
+from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from manipapy_core.model import Chain
 from manipapy_core.model.elements import Array
-
-from .arm_client import rest_to_rest
 
 STOPS = (
     ("to the left", (0.7, 0.25, -0.1, -0.3, 0.0, 0.4, 0.3)),
@@ -21,6 +21,10 @@ STOPS = (
     ("home", (0.0,) * 7),
 )
 """Names, and distances from home per joint [rad]; as many as the arm has joints are used."""
+ONE_SIDE = (0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+"""Distances from home per joint [rad]; the way to the other side leads over home."""
+SLOW = 0.1
+"""Share of the limits for a motion that something falls into the way of: it must be seen first."""
 PICTURE_STOP = "over the can"
 """Where the picture is taken."""
 WEAVE_TIME = 5.0
@@ -37,24 +41,40 @@ ROOM = 0.05
 """Distance that stops keep from position limits [rad]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leg:
     """One motion of the tour."""
 
     name: str
-    make: Callable[[Array], JointTrajectory]
-    """Its trajectory from where the arm is [rad or m], shape (n,)."""
+    goal: Array
+    """Where it ends [rad or m], shape (n,)."""
+    speed: float = SPEED
+    """Share of the limits."""
+    box_drops: bool = False
+    """Whether something falls into the way meanwhile."""
+    weaves: bool = False
+    """Whether it is no way to a goal but a swing around it."""
+
+    def request(self, chain: Chain) -> MotionRequest:
+        """What the planner is asked for."""
+        joints = JointState(name=list(chain.joint_names), position=self.goal.tolist())
+        scaling = {"velocity_scaling": self.speed, "acceleration_scaling": self.speed}
+        return MotionRequest(kind=MotionRequest.JOINTS, joints=joints, **scaling)
 
 
 def tour(chain: Chain, home: Array) -> Sequence[Leg]:
     """The motions, beginning and ending at home [rad or m], shape (n,)."""
 
-    def to(offsets: tuple[float, ...]) -> Callable[[Array], JointTrajectory]:
-        goal = within(chain, home + np.resize(offsets, chain.n))
-        return lambda q: rest_to_rest(chain, q, goal, speed=SPEED)
+    def at(offsets: tuple[float, ...]) -> Array:
+        return within(chain, home + np.resize(offsets, chain.n))
 
-    legs = [Leg(name, to(offsets)) for name, offsets in STOPS]
-    return [*legs, Leg("all joints weave", lambda q: weave(chain, q))]
+    legs = [Leg(name, at(offsets)) for name, offsets in STOPS]
+    across = [
+        Leg("to one side", at(ONE_SIDE)),
+        Leg("across, a box drops", at(tuple(-x for x in ONE_SIDE)), speed=SLOW, box_drops=True),
+        Leg("home again", at((0.0,) * 7)),
+    ]
+    return [*legs, *across, Leg("all joints weave", home, weaves=True)]
 
 
 def within(chain: Chain, q: Array) -> Array:

@@ -63,6 +63,7 @@ def arguments(mode: Mode, modes: Sequence[Mode] = tuple(Mode)) -> list[DeclareLa
         argument("far_side_timeout", "0.0", "When the hardware holds without efforts [s]; needed for hand_off:=effort"),
         argument("rviz", "false", "Start RViz with our layout", TRUTHS),
         argument("planner", "true", "Also start the planner", TRUTHS),
+        argument("perception", "false", "Also see: stereo pictures to obstacles for the planner", TRUTHS),
         argument("gui", "false", "Show PyBullet's window", TRUTHS),
         argument("autostart", "true", "Configure and activate in order", TRUTHS),
         argument("log_level", "info", "Of all nodes", LOG_LEVELS),
@@ -94,6 +95,7 @@ def options_from(context: LaunchContext) -> Options:
         log_level=text("log_level"),
         gui=text("gui") == "true",
         planner=text("planner") == "true",
+        perception=text("perception") == "true",
     )
 
 

@@ -162,6 +162,7 @@ class MockHardware(ManagedNode):
     def _publish_state(self) -> None:
         if not self.is_active or self._arm is None:
             return
+        self._goals.settle()
         status = self._arm.controller.status()
         message = JointTrajectoryControllerState(
             joint_names=list(self._chain.joint_names),

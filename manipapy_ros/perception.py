@@ -58,7 +58,7 @@ PARAMETERS = (
     Param("ignore_robot", False, "See the robot itself as an obstacle, for cameras that do not see it"),
     *LIVE_PARAMETERS,
 )
-SAMPLE_JOINTS = 0.005
+SAMPLE_JOINTS = 0.01
 """How often joint states are kept for the time of a picture [s]."""
 LISTEN = 0.2
 """How long the working thread waits before it looks whether it is to end [s]."""

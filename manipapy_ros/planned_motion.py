@@ -24,6 +24,8 @@ from .trajectory_messages import seconds
 
 ANSWER = 5.0
 """How long joint states and the controller may keep one waiting [s]."""
+TELL_EVERY = 0.1
+"""Between two reports on a motion [s]: each wakes the executors of both sides."""
 LOOK = 0.05
 """Between two looks at an arm that comes to rest [s]."""
 REST = 5e-4
@@ -176,6 +178,7 @@ class _Follower:
         self.blocked = False
         self._motion, self._request, self._trajectory = motion, request, trajectory
         self._checked, self._cancel, self._time = world, cancel, 0.0
+        self._told = -np.inf
 
     @property
     def unhindered(self) -> bool:
@@ -191,5 +194,8 @@ class _Follower:
             self._checked = now
             ahead = self._trajectory.positions[self._trajectory.times >= self._time]
             self.blocked = self._motion.touches(ahead, self._request, now)
-        tell("moving" if self.unhindered else "stopping", self._time / float(self._trajectory.times[-1]), attempt)
+        now_s = time.monotonic()
+        if now_s - self._told > TELL_EVERY:
+            self._told = now_s
+            tell("moving" if self.unhindered else "stopping", self._time / float(self._trajectory.times[-1]), attempt)
         return self.unhindered

@@ -44,7 +44,7 @@ class PhysicsSettings:
     """Order of commands without names."""
     real_time_factor: float = 1.0
     """Simulated seconds per second."""
-    clock_every: int = 10
+    clock_every: int = 25
     """Steps between two messages on `clock`."""
     patience: float = 0.2
     """How long simulated time waits for a controller that streamed efforts and is late [s]."""

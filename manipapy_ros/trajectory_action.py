@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from control_msgs.action import FollowJointTrajectory
 from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
@@ -24,8 +23,6 @@ from .deferred_action import DeferredActionServer, not_used
 from .lifecycle import NotActive
 from .trajectory_messages import point, seconds, tolerances_from_goal, trajectory_from_message
 
-POLL = 0.02
-"""How often outcomes are looked for and feedback is sent [s]."""
 KEEP_RESULTS = 120
 """How long a client may take to ask for a result [s]."""
 
@@ -60,12 +57,10 @@ class TrajectoryGoals:
             result_timeout=KEEP_RESULTS,
         )
         self._topic = node.create_subscription(TrajectoryMessage, "~/joint_trajectory", self._on_message, 1)
-        self._timer = node.create_timer(POLL, self.settle, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def destroy(self) -> None:
         """Takes action and topic away."""
         self.abandon("the controller is going away")
-        self._node.destroy_timer(self._timer)
         self._node.destroy_subscription(self._topic)
         self._server.destroy()
 
@@ -76,7 +71,7 @@ class TrajectoryGoals:
         self.settle()
 
     def settle(self) -> None:
-        """Reports what has ended, and feedback of what runs."""
+        """Reports what has ended, and feedback of what runs; to be called some fifty times a second."""
         if not self._book:
             return
         try:

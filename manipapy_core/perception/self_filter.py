@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from bisect import bisect_left
 from collections import deque
 
@@ -33,11 +34,12 @@ class NoConfiguration(InputError):
 
 
 class JointHistory:
-    """Joint positions of the last seconds, to be asked for the one at a picture's time stamp."""
+    """Joint positions of the last seconds, to be asked for the one at a picture's time stamp. Safe for threads."""
 
     def __init__(self, *, length: int = 2000, tolerance: float = 0.05):
         """Keep the last `length` samples; between and `tolerance` [s] beyond them positions are told."""
         self._samples: deque[tuple[int, Array]] = deque(maxlen=length)
+        self._lock = threading.Lock()
         self._tolerance_ns = round(tolerance * 1e9)
 
     def add(self, time_ns: int, q: ArrayLike) -> None:
@@ -45,9 +47,10 @@ class JointHistory:
         positions = np.array(q, dtype=np.float64)
         if not np.isfinite(positions).all():
             raise InputError("joint positions are not finite; the sample is refused")
-        if self._samples and time_ns < self._samples[-1][0]:
-            self._samples.clear()
-        self._samples.append((int(time_ns), positions))
+        with self._lock:
+            if self._samples and time_ns < self._samples[-1][0]:
+                self._samples.clear()
+            self._samples.append((int(time_ns), positions))
 
     def at(self, time_ns: int) -> Array:
         """Joint positions at a time, between two samples on the straight line.
@@ -55,17 +58,19 @@ class JointHistory:
         Raises:
             NoConfiguration: The time is too far from what is known.
         """
-        times = [time for time, _ in self._samples]
+        with self._lock:
+            samples = list(self._samples)
+        times = [time for time, _ in samples]
         if not times:
             raise NoConfiguration(time_ns, None, None)
         if not times[0] - self._tolerance_ns <= time_ns <= times[-1] + self._tolerance_ns:
             raise NoConfiguration(time_ns, times[0], times[-1])
         after = bisect_left(times, time_ns)
         if after == 0:
-            return self._samples[0][1].copy()
+            return samples[0][1].copy()
         if after == len(times):
-            return self._samples[-1][1].copy()
-        (t0, q0), (t1, q1) = self._samples[after - 1], self._samples[after]
+            return samples[-1][1].copy()
+        (t0, q0), (t1, q1) = samples[after - 1], samples[after]
         return q0 + (q1 - q0) * ((time_ns - t0) / max(t1 - t0, 1))
 
 

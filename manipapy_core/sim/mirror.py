@@ -18,6 +18,7 @@ from .bullet import Client
 from .camera import Pinhole, StereoCamera, StereoFrame, view_matrix
 from .objects import Objects
 from .robot_body import RobotBody
+from .scene import same
 from .tessellate import RoundMeshes
 from .view import WorldContent, WorldView
 
@@ -61,7 +62,7 @@ class Mirror:
     def load(self, content: WorldContent) -> None:
         """Take over what came and went since the last time."""
         for name in [*self._objects.described]:
-            if content.objects.get(name) is not self._objects.described[name]:
+            if not same(content.objects.get(name), self._objects.described[name]):
                 self._objects.remove(name)
         for name, item in content.objects.items():
             if name not in self._objects.described:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,6 +105,15 @@ class Scene:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "T_world_base", frozen_array(self.T_world_base, (4, 4)))
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two descriptions say the same; copies that went through another process are other objects."""
+    if dataclasses.is_dataclass(first) and type(first) is type(second):
+        return all(same(getattr(first, f.name), getattr(second, f.name)) for f in dataclasses.fields(first))
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return np.array_equal(first, second)
+    return bool(first == second)
 
 
 def solid_parts(shape: ObjectShape) -> Iterator[tuple[Geometry, Array]]:

@@ -9,7 +9,6 @@ Normally the pictures are sent back. A program that wants to use them on the spo
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -25,8 +24,6 @@ Deliver = Callable[[StereoFrame, StereoCamera], None]
 DEFAULT_PROGRAM = "from manipapy_core.sim.stereo_worker import *; serve(connection_from_arguments())"
 READY = "ready"
 """The first word of the worker."""
-NICENESS = 5
-"""Physics and control go first."""
 
 
 def connection_from_arguments() -> Connection:
@@ -43,7 +40,6 @@ def serve(connection: Connection, deliver: Deliver | None = None) -> None:
     """
     # Ctrl-C reaches all processes of a terminal; this one ends when the other side closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(NICENESS)
     camera: StereoCamera | None = None
     with Mirror() as mirror:
         _send(connection, READY)
