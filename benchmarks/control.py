@@ -30,7 +30,7 @@ from rclpy.node import Node
 from report import Report
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from manipapy_core.control import LAWS
+from manipapy_core.control import LAWS, LoopSettings, PeriodicLoop
 
 HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])
 AMPLITUDE = np.array([0.7, 0.35, 0.5, 0.5, 0.5, 0.8])
@@ -63,6 +63,7 @@ def main() -> int:
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     report = Report()
+    watch_an_empty_loop(report)
     rclpy.init()
     with nodes() as bench:
         watch_the_loop(bench, options.seconds, report)
@@ -167,6 +168,29 @@ def excitation(seconds: float) -> np.ndarray:
     fade = np.minimum(np.minimum(t, seconds - t) / 1.0, 1.0)
     fade = fade**3 * (10.0 - 15.0 * fade + 6.0 * fade**2)
     return HOME + fade * AMPLITUDE * np.sin(2.0 * np.pi * t / PERIODS)
+
+
+def watch_an_empty_loop(report: Report, seconds: float = 10.0) -> None:
+    """What the machine itself makes of a loop that does nothing: no loop with work in it can be more punctual."""
+    loop = PeriodicLoop(lambda _: None, LoopSettings(spin=0.0))
+    loop.start()
+    time.sleep(0.5)
+    loop.report()
+    time.sleep(seconds)
+    seen = loop.report()
+    loop.stop()
+    report.heading(f"A loop that does nothing, {seconds:g} s at 1 kHz, alone on this machine")
+    late = 100.0 * seen.late_ticks / max(seen.ticks, 1)
+    report.table(
+        ["figure", "unit", "value"],
+        [
+            ["ticks per second", "Hz", f"{seen.rate:.1f}"],
+            ["later than 0.5 ms", "%", f"{late:.3f}"],
+            ["lateness p99", "µs", f"{seen.lateness.p99:.0f}"],
+            ["latest", "µs", f"{seen.lateness.largest:.0f}"],
+        ],
+    )
+    report.measurements["empty loop"] = {"rate": seen.rate, "late [%]": late}
 
 
 def watch_the_loop(bench: Bench, seconds: float, report: Report) -> None:

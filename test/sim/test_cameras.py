@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -160,3 +161,17 @@ def test_the_arm_itself_is_seen_where_it_is():
 def test_impossible_cameras_are_refused(make):
     with pytest.raises(InputError):
         make()
+
+
+def test_a_copy_of_the_same_content_is_not_made_again():
+    with World() as world, Mirror() as mirror:
+        world.spawn(SceneObject("still", Box([0.1, 0.1, 0.1])))
+        mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
+        first = mirror._objects.body("still")
+        world.spawn(SceneObject("new", Box([0.1, 0.1, 0.1])))
+        mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
+        assert mirror._objects.body("still") == first
+        world.remove("still")
+        world.spawn(SceneObject("still", Box([0.2, 0.1, 0.1])))
+        mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
+        assert mirror._objects.body("still") != first
