@@ -167,11 +167,11 @@ def test_a_copy_of_the_same_content_is_not_made_again():
     with World() as world, Mirror() as mirror:
         world.spawn(SceneObject("still", Box([0.1, 0.1, 0.1])))
         mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        first = mirror._objects.body("still")
+        first = mirror._objects.described["still"]
         world.spawn(SceneObject("new", Box([0.1, 0.1, 0.1])))
         mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        assert mirror._objects.body("still") == first
+        assert mirror._objects.described["still"] is first
         world.remove("still")
         world.spawn(SceneObject("still", Box([0.2, 0.1, 0.1])))
         mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        assert mirror._objects.body("still") != first
+        assert mirror._objects.described["still"].shape.size[0] == 0.2
