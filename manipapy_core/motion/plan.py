@@ -22,6 +22,8 @@ from .verify import Efforts, Verification, chain_efforts
 from .watch import Cancel, Progress, Stopped, Watch
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
+SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
+"""Of the padding that are tried."""
 
 
 def plan(
@@ -56,6 +58,7 @@ def plan(
         timeout: For all phases together [s].
         shortcuts: Random cuts that are tried to make the path shorter.
         padding: Distance to obstacles that the path keeps where start and goal do [m]; at least 0.05 mm where not 0.
+            Where they do not, less is kept, and the result's `padding` and message say how much.
         velocity_scaling: Share of the velocity limits, above 0 and at most 1.
         acceleration_scaling: Share of the acceleration and jerk limits.
         effort_limits: Also keep to the efforts that the motors can give.
@@ -94,10 +97,10 @@ def plan(
         watch.enter(Phase.SMOOTHING, polyline_length(path))
         path = without_repeats(shorten(space, path, tries=shortcuts, seed=seed) if shortcuts else path)
         if bounds is None:
-            return _success(watch, path, None, None, iterations, count)
+            return _success(watch, space, padding, path, None, None, iterations, count)
         if len(path) == 1:
             trajectory, seen = resting(path[0], period), None
-            return _success(watch, np.vstack([path, path]), trajectory, seen, iterations, count)
+            return _success(watch, space, padding, np.vstack([path, path]), trajectory, seen, iterations, count)
         blended = BlendedPath(path, np.zeros(len(path) - 2)) if law is TimeLaw.RUCKIG else round_corners(space, path)
         watch.enter(Phase.TIME_LAW, polyline_length(path))
         trajectory, seen = timed_trajectory(blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period)
@@ -106,7 +109,7 @@ def plan(
         watch.check()
         if not seen.passed:
             raise Stopped(PlanStatus.NOT_VALID, _why_not(seen))
-        return _success(watch, path, trajectory, seen, iterations, count)
+        return _success(watch, space, padding, path, trajectory, seen, iterations, count)
     except Stopped as end:
         return PlanResult(end.status, end.message, path, None, None, watch.timings(), iterations, count)
     except (LawRejected, NoTimeLaw) as error:
@@ -118,13 +121,14 @@ def free_goals(
 ) -> tuple[PlanningSpace, Array]:
     """The space to plan in and the goals in it that are free.
 
-    Where start or goal touch only by the padding, there is none.
+    Where start or goal touch only by the padding, it is made smaller.
     """
     chain = checker.body.chain
     picture = checker.world.snapshot() if snapshot is None else snapshot
     goals = joint_goals(chain, goal, start, seed)
     blocked = None
-    for thickness in dict.fromkeys((checker.padding + padding, checker.padding)):
+    # Links of some arms are never farther apart than a few millimetres, so less is tried before none.
+    for thickness in dict.fromkeys(checker.padding + share * padding for share in SHARES):
         robot = checker.padded(thickness)
         if bool(robot.check(start, snapshot=picture)):
             blocked = "start"
@@ -172,6 +176,8 @@ def _why_not(seen: Verification) -> str:
 
 def _success(
     watch: Watch,
+    space: PlanningSpace,
+    wanted: float,
     path: Array,
     trajectory: JointTrajectory | None,
     seen: Verification | None,
@@ -179,4 +185,8 @@ def _success(
     goals: int,
 ) -> PlanResult:
     text = "found a path" if trajectory is None else f"found a trajectory of {trajectory.times[-1]:.2f} s"
-    return PlanResult(PlanStatus.SUCCESS, text, path, trajectory, seen, watch.timings(), iterations, goals)
+    if space.padding < 0.99 * wanted:
+        kept, asked = 1e3 * space.padding, 1e3 * wanted
+        text += f"; it keeps {kept:.2g} mm instead of {asked:.2g}, because start, goal or the arm itself are that near"
+    spent = watch.timings()
+    return PlanResult(PlanStatus.SUCCESS, text, path, trajectory, seen, spent, iterations, goals, padding=space.padding)

@@ -77,6 +77,8 @@ class PlanResult:
 
     fraction: float = 1.0
     """Of a straight motion of the tip: how far it can be followed."""
+    padding: float = 0.0
+    """Distance to everything that the path keeps for certain [m]."""
 
     @property
     def success(self) -> bool:

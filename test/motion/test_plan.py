@@ -227,3 +227,14 @@ def test_straight_planner_says_what_is_in_the_way():
     one = problem("ur5", "table", 1)
     result = plan(one.checker, one.start, one.goal, planner=Planner.STRAIGHT)
     assert result.status is PlanStatus.NO_PATH and "blocked" in result.message
+
+
+@pytest.mark.parametrize(("robot", "wanted"), [("panda", 0.01), ("ur5", 0.01), ("ur5", 0.001)])
+def test_what_is_kept_of_the_padding_is_said_and_is_true(robot, wanted):
+    one = problem(robot, "table", 1)
+    result = plan(one.checker, one.start, PoseGoal(one.T_goal), padding=wanted, timeout=60.0)
+    assert result.success, result.message
+    assert 0.0 < result.padding <= wanted + 1e-12
+    assert ("instead of" in result.message) == (result.padding < 0.99 * wanted)
+    thicker = one.checker.padded(one.checker.padding + 0.9 * result.padding)
+    assert not thicker.check(result.path).any()
