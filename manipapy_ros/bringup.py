@@ -73,6 +73,8 @@ class Options:
     """Also start the planner."""
     perception: bool = False
     """Also see: the simulation gets a stereo camera; a real arm brings its own."""
+    capability: bool = False
+    """Also publish what the tip can do: polytopes, live."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,8 @@ def describe(options: Options) -> Bringup:
         # The small pictures of the simulation blur the rim of the arm by some centimetres.
         blur: dict[str, Value] = {"self.padding": 0.06} if simulated else {}
         nodes = (*nodes, node("perception", **blur))
+    if options.capability:
+        nodes = (*nodes, node("capability"))
     return Bringup(options, tuple(nodes), action, holds, local_discovery())
 
 

@@ -72,6 +72,7 @@ def up(
     gui: Annotated[bool, typer.Option(help="Show PyBullet's window.")] = False,
     planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
     perception: Annotated[bool, typer.Option(help="Also see: stereo pictures to obstacles.")] = False,
+    capability: Annotated[bool, typer.Option(help="Also publish what the tip can do.")] = False,
     seconds: Seconds = None,
 ) -> None:
     """Start model server, controller and a simulated, mocked or real arm, and look after them."""
@@ -92,6 +93,7 @@ def up(
         gui=gui,
         planner=planner,
         perception=perception,
+        capability=capability,
     )
     raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
 

@@ -63,6 +63,7 @@ def arguments(mode: Mode, modes: Sequence[Mode] = tuple(Mode)) -> list[DeclareLa
         argument("far_side_timeout", "0.0", "When the hardware holds without efforts [s]; needed for hand_off:=effort"),
         argument("rviz", "false", "Start RViz with our layout", TRUTHS),
         argument("planner", "true", "Also start the planner", TRUTHS),
+        argument("capability", "false", "Also publish what the tip can do", TRUTHS),
         argument("perception", "false", "Also see: stereo pictures to obstacles for the planner", TRUTHS),
         argument("gui", "false", "Show PyBullet's window", TRUTHS),
         argument("autostart", "true", "Configure and activate in order", TRUTHS),
@@ -96,6 +97,7 @@ def options_from(context: LaunchContext) -> Options:
         gui=text("gui") == "true",
         planner=text("planner") == "true",
         perception=text("perception") == "true",
+        capability=text("capability") == "true",
     )
 
 
