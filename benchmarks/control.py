@@ -114,11 +114,15 @@ class Bench:
                 raise RuntimeError(f"{name} cannot be brought up; see its output above")
 
     def follow(self, points: np.ndarray, seconds: float) -> str:
-        """Executes points that are equally spaced in time; the error of the result, empty if there was none."""
+        """Executes points that are equally spaced in time; the error of the result, empty if there was none.
+
+        Args:
+            points: Positions, velocities and accelerations, shape (m, 3, 6).
+        """
         goal = FollowJointTrajectory.Goal()
         goal.trajectory.joint_names = list(JOINTS)
-        for number, q in enumerate(points, start=1):
-            point = JointTrajectoryPoint(positions=q.tolist())
+        for number, (q, qd, qdd) in enumerate(points, start=1):
+            point = JointTrajectoryPoint(positions=q.tolist(), velocities=qd.tolist(), accelerations=qdd.tolist())
             when = round(number * seconds / len(points) * 1e9)
             point.time_from_start.sec, point.time_from_start.nanosec = divmod(when, 1_000_000_000)
             goal.trajectory.points.append(point)
@@ -163,11 +167,19 @@ def nodes() -> Iterator[Bench]:
 
 
 def excitation(seconds: float) -> np.ndarray:
-    """Sines that begin and end at rest at HOME, a point every 10 ms, shape (m, 6)."""
+    """Sines that begin and end at rest at HOME: positions, velocities and accelerations every 10 ms, (m, 3, 6)."""
+
+    def at(t: np.ndarray) -> np.ndarray:
+        fade = np.clip(np.minimum(t, seconds - t) / min(1.0, seconds / 2.0), 0.0, 1.0)
+        fade = fade**3 * (10.0 - 15.0 * fade + 6.0 * fade**2)
+        return HOME + fade * AMPLITUDE * np.sin(2.0 * np.pi * t / PERIODS)
+
     t = np.linspace(0.0, seconds, max(int(100 * seconds), 10) + 1)[1:, None]
-    fade = np.minimum(np.minimum(t, seconds - t) / 1.0, 1.0)
-    fade = fade**3 * (10.0 - 15.0 * fade + 6.0 * fade**2)
-    return HOME + fade * AMPLITUDE * np.sin(2.0 * np.pi * t / PERIODS)
+    h = 1e-4
+    before, now, after = at(t - h), at(t), at(t + h)
+    motion = np.stack([now, (after - before) / (2.0 * h), (after - 2.0 * now + before) / h**2], axis=1)
+    motion[-1, 1:] = 0.0
+    return motion
 
 
 def watch_an_empty_loop(report: Report, seconds: float = 10.0) -> None:
@@ -230,7 +242,7 @@ def follow_with_every_law(bench: Bench, seconds: float, report: Report) -> dict[
     errors = {}
     for name in [law.name for law in LAWS.values() if law.follows]:
         bench.call(SetMode, "controller/set_mode", SetMode.Request(law=BEST))
-        bench.follow(HOME[None], 2.0)
+        bench.follow(np.stack([HOME, 0.0 * HOME, 0.0 * HOME])[None], 2.0)
         bench.call(SetMode, "controller/set_mode", SetMode.Request(law=name))
         bench.states.clear()
         bench.recording = True
