@@ -237,7 +237,7 @@ def test_chains_that_slide_at_an_end_are_refused():
 
 @pytest.mark.slow
 def test_two_dask_workers_give_the_same_map():
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed", reason="Dask is needed: pip install 'manipapy[big]'")
     settings = plan(samples=200_000, self_collision=False, block=25_000)
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
@@ -248,7 +248,7 @@ def test_two_dask_workers_give_the_same_map():
 
 @pytest.mark.slow
 def test_a_dask_worker_that_is_killed_loses_nothing():
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed", reason="Dask is needed: pip install 'manipapy[big]'")
     settings = plan(samples=400_000, self_collision=False, block=25_000)
     killed = []
     with distributed.LocalCluster(

@@ -193,7 +193,7 @@ def test_drives_follow_positions(pybullet, monkeypatch):
 
 
 def test_plot_has_three_pictures(arm, monkeypatch):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install 'manipapy[plots]'")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     _, planner = arm

@@ -52,7 +52,8 @@ def test_obstacles_are_clustered(two_boxes):
     found, count = perception.cluster_obstacles(points, eps=0.05, min_samples=5)
     np.testing.assert_array_equal(found, labels)
     assert count == 2
-    reference = pytest.importorskip("sklearn.cluster").DBSCAN(eps=0.05, min_samples=5).fit_predict(points)
+    cluster = pytest.importorskip("sklearn.cluster", reason="the reference is scikit-learn: 'manipapy[perception]'")
+    reference = cluster.DBSCAN(eps=0.05, min_samples=5).fit_predict(points)
     np.testing.assert_array_equal(found, reference)
     perception.release()
 
