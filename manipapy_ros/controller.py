@@ -8,6 +8,7 @@ the services `~/hold`, `~/reset`, `~/set_mode`. Law, gains and speed are paramet
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -193,6 +194,10 @@ class Controller(ManagedNode):
         return "the arm comes to rest and stays there until the next goal"
 
     def _reset(self) -> str:
+        silence = self._thread.silence
+        if silence > self._thread.controller.settings.guard.state_stop_after:
+            since = "has arrived yet" if silence == math.inf else f"for {silence:.1f} s"
+            raise InputError(f"no joint state {since}: the arm would stop again at once; bring its source back first")
         self._thread.controller.reset()
         return "stop ended; what is still wrong will stop the arm again"
 

@@ -207,7 +207,7 @@ class Arm:
 
     def go_home(self) -> None:
         """Back to HOME, whatever happened before."""
-        assert self.trigger(self.controller, "reset").success
+        self.peer.wait_for(lambda: self.trigger(self.controller, "reset").success, "a reset")
         status, result = self.execute(self.goal(HOME, seconds=1.5))
         assert status == SUCCEEDED, result.error_string
         self.states.wait_until_still()

@@ -61,6 +61,10 @@ def test_a_dead_bridge_stops_the_controller_which_says_why(start, peer):
     assert "age of the joint state" in result.error_string
     said = arm.status(lambda status: status.verdict == ControllerStatus.STOP and "no joint state for" in status.reason)
     assert "bring the simulation or the driver back" in said.reason
+    # A reset that would last a moment only is refused.
+    refused = arm.trigger(arm.controller, "reset")
+    assert not refused.success
+    assert "no joint state for" in refused.message
     # It comes back: the stop is kept until it is reset.
     arm.bridge = start("sim_bridge", "-p", f"initial_positions:={HOME.tolist()}", namespace="/orphan")
     bring_up(peer, arm.bridge)
