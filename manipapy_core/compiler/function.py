@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotFiniteError, ShapeError
-from .llvm_types import ANGLE_BOUND, NUMBER_BOUND
+from .llvm_types import ANGLE_BOUND, NUMBER_BOUND, PIECE
 from .trace import Input, Kernel, Signature
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 empty = np.empty
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
-CHUNK = 256
-"""Threads get multiples of this many configurations."""
-SHARES = 4
-"""Pieces of a batch for each thread."""
 
 
 class CompiledFunction:
@@ -83,37 +79,23 @@ class CompiledFunction:
             for argument, array in zip(inputs, arrays)
         ]
         out = np.empty(batch + self._out_shape, dtype=dtype)
-        if not self._compute(self._entries(dtype).batch, rows, out, math.prod(batch), threads):
-            bad = first_bad(inputs, arrays, dtype)
-            assert bad is not None, "the kernel refused an input that passes the same bounds here"
+        entries = self._entries(dtype)
+        if threads < 2 or math.prod(batch) < threads * PIECE:
+            good = entries.batch(*rows, out)
+        else:
+            good = _in_threads(threads, entries.pieces, (*rows, out, np.zeros(1, np.int64)))
+        # The kernel looks at lengths of inputs; what counts is each number.
+        if not good and (bad := first_bad(inputs, arrays, dtype)) is not None:
             raise bad
         return out
 
-    def _compute(
-        self, entry: Any, rows: list[NDArray[Any]], out: NDArray[Any], count: int, threads: int
-    ) -> bool:
-        if threads < 2 or count < 2 * CHUNK:
-            return entry(*rows, out)
-        share = -(-count // (threads * SHARES * CHUNK)) * CHUNK
-        flat = [
-            row if argument.shared else row.reshape(count, argument.width)
-            for argument, row in zip(self.signature.inputs, rows)
-        ]
-        results = out.reshape(count, self.signature.output_width)
-        starts = iter(range(0, count, share))
 
-        def work() -> bool:
-            good = True
-            for start in starts:  # all threads draw from one iterator, so a delayed one delays nobody
-                stop = start + share
-                mine = [row if i.shared else row[start:stop] for i, row in zip(self.signature.inputs, flat)]
-                good &= entry(*mine, results[start:stop])
-            return good
-
-        helpers = [_pool(threads).submit(work) for _ in range(threads - 1)]
-        mine = work()
-        others = [helper.result() for helper in helpers]  # all of them: `out` is written to until the last is done
-        return mine and all(others)
+def _in_threads(threads: int, entry: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether all went well; the threads share one counter and draw from it, so a delayed one delays nobody."""
+    helpers = [_pool(threads).submit(entry, *arguments) for _ in range(threads - 1)]
+    mine = entry(*arguments)
+    others = [helper.result() for helper in helpers]  # all of them: `out` is written to until the last is done
+    return mine and all(others)
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
 Arrays are row-major, one row of numbers per configuration. The body reads whole rows with wide loads, transposes
 them in registers so that each lane holds one configuration, runs the program, and transposes the results back.
-Every input is compared with a bound on the way: the function returns false if one was NaN, infinite or absurd.
+Sums of squares are taken on the way, one instruction per number: the function returns false if an input was NaN,
+infinite or absurdly large.
 """
 
 from __future__ import annotations
@@ -58,9 +59,8 @@ class _Emitter(ProgramWriter):
         """Shared inputs in every lane, and all that follows from them alone."""
         for argument in self.kernel.inputs:
             if argument.shared:
-                for element in range(argument.width):
-                    value = self.load_shared(argument.name, element)
-                    self.shared_ok = self._check(argument, value, self.shared_ok)
+                values = [self.load_shared(argument.name, element) for element in range(argument.width)]
+                self.shared_ok = self._check(argument, values, self.shared_ok)
         self.compute([index for index in self.kernel.order if index in self.kernel.uniform])
         return self.taken()
 
@@ -68,9 +68,10 @@ class _Emitter(ProgramWriter):
         ok = "%ok.loop"
         for argument in self.kernel.inputs:
             if not argument.shared:
-                for element, value in enumerate(self._load_rows(argument.name, argument.width)):
+                values = self._load_rows(argument.name, argument.width)
+                for element, value in enumerate(values):
                     self.loaded[argument.name, element] = value
-                    ok = self._check(argument, value, ok)
+                ok = self._check(argument, values, ok)
         self.compute([index for index in self.kernel.order if index not in self.kernel.uniform])
         self._store_rows("out", [self.names[index] for index in self.kernel.outputs])
         # the name that the loop's phi waits for
@@ -83,10 +84,13 @@ class _Emitter(ProgramWriter):
         reduce = f"@llvm.vector.reduce.and.v{self.lanes.count}i1"
         return [f"  %all = call i1 {reduce}({self.lanes.mask} %ok)", "  ret i1 %all"]
 
-    def _check(self, argument: Input, value: str, ok: str) -> str:
+    def _check(self, argument: Input, values: list[str], ok: str) -> str:
+        """Whether an input's length is within the bound, so that each of its numbers surely is."""
         V, bound = self.lanes.vector, (ANGLE_BOUND if argument.angle else NUMBER_BOUND)[self.lanes.dtype]
-        size = self.let(f"call {V} @llvm.fabs.{self.lanes.suffix}({V} {value})")
-        small = self.let(f"fcmp ole {V} {size}, {self.lanes.number(bound)}")  # false for NaN
+        squares = self.let(f"fmul {V} {values[0]}, {values[0]}")
+        for value in values[1:]:
+            squares = self.let(f"call {V} @llvm.fma.{self.lanes.suffix}({V} {value}, {V} {value}, {V} {squares})")
+        small = self.let(f"fcmp ole {V} {squares}, {self.lanes.number(bound * bound)}")  # false for NaN
         return self.let(f"and {self.lanes.mask} {ok}, {small}")
 
     def _load_rows(self, name: str, width: int) -> list[str]:

@@ -3,25 +3,29 @@
 ctypes costs about a microsecond a call, more than the kernel itself and more than Pinocchio's whole Python call, so
 the kernels get METH_FASTCALL entries of their own. They take objects with the buffer protocol and check type, length
 and overlap. The batch entry lets go of the GIL for large batches and runs lanes first, then the remaining
-configurations one by one; the single entry takes one configuration of exactly the right dimensions.
+configurations one by one; the single entry takes one configuration of exactly the right dimensions; the pieces entry
+is for several threads at once, which draw pieces of one batch from a counter without waiting for the GIL.
 Only functions of the stable ABI are called, by symbol: no address of this process ends up in a cached object.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .llvm_emit import function_name
-from .llvm_types import Lanes
+from .llvm_types import PIECE, Lanes
 from .trace import Kernel, Signature
 
 FREE_GIL_FROM = 64
 """Configurations from which letting go of the GIL (some 50 ns) is worth while."""
 
+COUNTER = np.dtype(np.int64)
+"""Of what the threads draw from."""
 METH_FASTCALL = 0x80
 _C_CONTIGUOUS, _FORMAT, _WRITABLE = 0x38, 0x04, 0x01
 _LEN, _NDIM, _FORMAT_TEXT, _BUFFER_SIZE = 16, 36, 40, 80  # Py_buffer, unchanged since Python 3.0
@@ -64,30 +68,36 @@ def python_symbols() -> dict[str, int]:
 
 
 class Entries(NamedTuple):
-    """The two builtins of a kernel, each called as entry(inputs…, out): False if an input was not finite."""
+    """The builtins of a kernel, each called as entry(inputs…, out): False if an input was not finite."""
 
     batch: Any
     single: Any
+    pieces: Any
+    """Takes a counter besides: one int64 that is 0 at the start and common to all threads."""
 
 
 def entry_names(signature: Signature) -> Entries:
-    return Entries(f"batch_{signature.name}", f"single_{signature.name}")
+    return Entries(*(f"{kind}_{signature.name}" for kind in Entries._fields))
 
 
 def emit_entries(kernel: Kernel, wide: Lanes) -> str:
-    """IR of `PyObject *entry(self, arguments, count)` for batches and for one configuration."""
+    """IR of `PyObject *entry(self, arguments, count)` for each kind of entry."""
     text = _usage(kernel.signature, wide.dtype)
     escaped = "".join(character if character.isalnum() else f"\\{ord(character):02X}" for character in text)
     constant = f'@usage = private constant [{len(text) + 1} x i8] c"{escaped}\\00"\n'
-    names = entry_names(kernel.signature)
-    return constant + _emit_entry(kernel, wide, names.batch, False) + _emit_entry(kernel, wide, names.single, True)
+    runs = Entries(_run_batch, _run_one, _run_pieces)
+    return constant + "".join(
+        _emit_entry(kernel, wide, name, run) for name, run in zip(entry_names(kernel.signature), runs)
+    )
 
 
-def _emit_entry(kernel: Kernel, wide: Lanes, name: str, one: bool) -> str:
-    item = wide.dtype.itemsize
-    arguments = [_Argument(i.width * item, len(i.shape), i.shared, False) for i in kernel.inputs]
-    arguments.append(_Argument(len(kernel.outputs) * item, len(kernel.signature.output_shape), False, True))
-    code = ord("d" if wide.dtype == np.float64 else "f")
+def _emit_entry(kernel: Kernel, wide: Lanes, name: str, run: Callable[[Kernel, Lanes, str], list[str]]) -> str:
+    item, number, one = wide.dtype.itemsize, "d" if wide.dtype == np.float64 else "f", run is _run_one
+    arguments = [_Argument(number, i.width * item, len(i.shape), i.shared, False) for i in kernel.inputs]
+    out = len(arguments)
+    arguments.append(_Argument(number, len(kernel.outputs) * item, len(kernel.signature.output_shape), False, True))
+    if run is _run_pieces:
+        arguments.append(_Argument(COUNTER.char, COUNTER.itemsize, 1, True, True))
 
     lines = [f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) #0 {{", "entry:"]
     lines += [f"  %b{index} = alloca [{_BUFFER_SIZE} x i8], align 8" for index in range(len(arguments))]
@@ -120,7 +130,7 @@ def _emit_entry(kernel: Kernel, wide: Lanes, name: str, one: bool) -> str:
         ]
     batched = next(index for index, argument in enumerate(arguments) if not argument.shared)
     lines.append(f"  %N = sdiv i64 %n{batched}, {arguments[batched].size}")
-    fine, out = "%fine.start", len(arguments) - 1
+    fine = "%fine.start"
 
     def require(name: str, condition: str) -> None:
         nonlocal fine
@@ -129,7 +139,7 @@ def _emit_entry(kernel: Kernel, wide: Lanes, name: str, one: bool) -> str:
         fine = f"%{name}.all"
 
     for index, argument in enumerate(arguments):
-        require(f"type{index}", f"icmp eq i8 %f{index}, {code}")
+        require(f"type{index}", f"icmp eq i8 %f{index}, {ord(argument.code)}")
         wanted = str(argument.size)
         if one:
             lines.append(f"  %da{index} = getelementptr i8, ptr %b{index}, i64 {_NDIM}")
@@ -148,7 +158,7 @@ def _emit_entry(kernel: Kernel, wide: Lanes, name: str, one: bool) -> str:
     lines += [
         f"  br i1 {fine}, label %run, label %wrong",
         "run:",
-        *(_run_one if one else _run_batch)(kernel, wide, ", ".join(f"ptr %p{k}" for k in range(len(arguments)))),
+        *run(kernel, wide, ", ".join(f"ptr %p{k}" for k in range(out + 1))),
         "finish:",
         *[f"  call void @PyBuffer_Release(ptr %b{index})" for index in range(len(arguments))],
         "  %result = select i1 %ok, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct",
@@ -197,10 +207,41 @@ def _run_batch(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
     ]
 
 
+def _run_pieces(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
+    """Until the counter, the last argument, says that nothing is left."""
+    counter = f"%p{pointers.count('ptr')}"
+    return [
+        "  %thread = call ptr @PyEval_SaveThread()",
+        f"  %body = and i64 %N, -{wide.count}",
+        "  br label %draw",
+        "draw:",
+        "  %ok.so.far = phi i1 [true, %run], [%ok.more, %drawn]",
+        f"  %from = atomicrmw add ptr {counter}, i64 {PIECE} monotonic",
+        "  %some = icmp slt i64 %from, %N",
+        "  br i1 %some, label %drawn, label %take",
+        "drawn:",
+        f"  %end = add i64 %from, {PIECE}",
+        "  %within = icmp slt i64 %end, %N",
+        "  %to = select i1 %within, i64 %end, i64 %N",
+        "  %to.wide = select i1 %within, i64 %end, i64 %body",
+        f"  %ok.wide = call i1 @{function_name(kernel, wide)}({pointers}, i64 %from, i64 %to.wide)",
+        "  %ok.first = and i1 %ok.so.far, %ok.wide",
+        f"  %ok.rest = call i1 @{function_name(kernel, Lanes(1, wide.dtype))}({pointers}, i64 %to.wide, i64 %to)",
+        "  %ok.more = and i1 %ok.first, %ok.rest",
+        "  br label %draw",
+        "take:",
+        "  %ok = and i1 %ok.so.far, true",
+        "  call void @PyEval_RestoreThread(ptr %thread)",
+        "  br label %finish",
+    ]
+
+
 @dataclass(frozen=True)
 class _Argument:
     """How the entries check one argument."""
 
+    code: str
+    """Of its type, in the buffer protocol."""
     size: int
     """Bytes per configuration."""
     depth: int

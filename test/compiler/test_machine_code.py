@@ -12,6 +12,7 @@ from manipapy_core.compiler.kernels import compiled
 from manipapy_core.compiler.llvm_types import ANGLE_BOUND
 from manipapy_core.compiler.scalar import sincos, sqrt
 from manipapy_core.compiler.trace import Input, Signature, trace
+from manipapy_core.errors import NotFiniteError
 
 
 def make(name, inputs, output_shape, algorithm):
@@ -40,6 +41,19 @@ def test_sine_and_cosine_are_right_to_the_last_digits_over_the_whole_range(sine_
     error = np.abs(sine_and_cosine.run(angles[:, None]) - truth)
     worst = np.unravel_index(np.argmax(error), error.shape)
     assert error.max() < tolerance, f"at angle {angles[worst[0]]!r}: {error.max():.3g}"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_bound_holds_for_each_number_not_for_all_together(dtype):
+    function = make("sum_of_four", [Input("q", (4,), angle=True)], (1,), lambda q: [q[0] + q[1] + q[2] + q[3]])
+    bound = ANGLE_BOUND[np.dtype(dtype)]
+    largest = np.full((9, 4), bound, dtype)
+    np.testing.assert_array_equal(function.run(largest), np.full((9, 1), 4 * bound, dtype))
+    np.testing.assert_array_equal(function.run(largest[0]), [4 * bound])
+    largest[5, 2] = np.nextafter(largest[5, 2], dtype(np.inf))
+    with pytest.raises(NotFiniteError) as caught:
+        function.run(largest)
+    assert caught.value.index == (5, 2)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -12,6 +12,8 @@ import pytest
 
 from manipapy_core import Robot, dynamics, kinematics
 from manipapy_core.compiler import bind
+from manipapy_core.compiler.llvm_types import PIECE
+from manipapy_core.errors import NotFiniteError
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,17 @@ def test_threads_of_one_call_give_the_bits_of_one_thread(chain):
     alone = dynamics.inverse_dynamics(chain, q, qd, qdd)
     for threads in (2, 3, 7):
         np.testing.assert_array_equal(dynamics.inverse_dynamics(chain, q, qd, qdd, threads=threads), alone)
+
+
+def test_threads_report_a_bad_number_wherever_it_is_and_compute_the_rest_of_the_batch_whole(chain):
+    q = np.random.default_rng(8).uniform(-3, 3, (2 * PIECE + 7, 6))
+    np.testing.assert_array_equal(kinematics.forward(chain, q, threads=2), kinematics.forward(chain, q))
+    for row in (0, PIECE, len(q) - 1):  # the first piece, the second, and the rest that fills no lanes
+        spoilt = q.copy()
+        spoilt[row, 4] = np.inf
+        with pytest.raises(NotFiniteError) as caught:
+            kinematics.forward(chain, spoilt, threads=2)
+        assert caught.value.index == (row, 4)
 
 
 def test_many_threads_may_compile_and_call_the_same_kernel_at_once():
