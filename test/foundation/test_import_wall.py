@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "capability": {"ik", "geometry", "singularity"},
     "sim": {"model"},
     "plots": {"kinematics"},
+    "viewer": {"ik", "geometry"},
     "doctor": {"compiler"},
 }
 """Rooms and the rooms just below them; what those may import is allowed as well."""
@@ -44,7 +45,7 @@ LATE_DOORS = {
 
 ROS_PACKAGES = {"rclpy", "manipapy_ros", "manipapy_msgs", "launch", "launch_ros", "ament_index_python"}
 
-HEAVY = ["rclpy", "pybullet", "cv2", "sklearn", "matplotlib", "cupy", "coal"]
+HEAVY = ["rclpy", "pybullet", "cv2", "sklearn", "matplotlib", "cupy", "coal", "viser"]
 HEAVY += ["llvmlite", "numba", "yaml", "scipy", "typer"]
 
 

@@ -1,0 +1,117 @@
+"""A real Chromium without a window, spoken to by its DevTools protocol: what a visitor of a page sees and clicks."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.request import urlopen
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    # WebGL without a graphics card.
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--remote-debugging-port=0",
+    "--window-size=1280,800",
+)
+PATIENCE = 60.0
+"""[s]"""
+
+
+def chromium() -> str | None:
+    """Where it is; None if it is not installed."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Browser:
+    """One page of one browser. Use it in a `with` statement.
+
+    Args:
+        url: Of the page.
+    """
+
+    def __init__(self, url: str):
+        from websockets.sync.client import connect
+
+        program = chromium()
+        assert program is not None
+        self._profile = tempfile.TemporaryDirectory(prefix="manipapy-browser-", ignore_cleanup_errors=True)
+        self._process = subprocess.Popen(
+            [program, *FLAGS, f"--user-data-dir={self._profile.name}", url],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        port_file = Path(self._profile.name) / "DevToolsActivePort"
+        self.wait_for(lambda: port_file.is_file() and "\n" in port_file.read_text(), "Chromium to start")
+        port = port_file.read_text().split()[0]
+        pages: list[dict[str, Any]] = []
+
+        def look() -> bool:
+            with urlopen(f"http://127.0.0.1:{port}/json") as answer:
+                pages[:] = [page for page in json.load(answer) if page["url"].startswith(url)]
+            return bool(pages)
+
+        self.wait_for(look, "the page")
+        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None)
+        self._numbers = itertools.count(1)
+
+    def wait_for(self, condition: Any, what: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}"
+            time.sleep(0.1)
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """The answer to a command of the protocol."""
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while True:
+            answer = json.loads(self._socket.recv(timeout=PATIENCE))
+            if answer.get("id") == number:
+                return answer["result"]
+
+    def evaluate(self, script: str) -> Any:
+        """The value of an expression in the page."""
+        return self.ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+
+    @property
+    def text(self) -> str:
+        """All that can be read on the page."""
+        return str(self.evaluate("document.body.innerText"))
+
+    def click(self, label: str) -> None:
+        """On the button that says so."""
+        found = self.evaluate(
+            f"(() => {{ const b = [...document.querySelectorAll('button')].find(b => b.innerText.trim() === {label!r});"
+            " if (b) b.click(); return !!b; })()"
+        )
+        assert found, f"no button {label!r} on the page"
+
+    def screenshot(self) -> bytes:
+        """The page as PNG."""
+        return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+        self._process.terminate()
+        self._process.wait(PATIENCE)
+        self._profile.cleanup()
