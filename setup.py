@@ -71,6 +71,7 @@ EXTRAS = {
         "nvidia-cuda-nvrtc>=13,<14; sys_platform == 'linux'",
         "pin>=4.0",
         "pytest>=8",
+        "pytest-rerunfailures>=15",
         "ruff>=0.11",
         "scipy>=1.13",
         "setuptools>=77",

@@ -29,6 +29,20 @@ ASK_AGAIN = 3.0
 """After how long a harmless question is repeated [s]."""
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of real processes get a second try, which the summary names.
+
+    A loop at 1 kHz on a shared machine is held up for a second now and then, and the safety of the arm then acts as it
+    should: it stops. What fails twice in a row is not the machine.
+    """
+    if not config.pluginmanager.hasplugin("rerunfailures"):
+        return
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.fixture(scope="session")
 def domain() -> Iterator[int]:
     """A ROS_DOMAIN_ID that no other test run on this machine holds; discovery stays on this machine."""
