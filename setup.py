@@ -59,7 +59,7 @@ EXTRAS = {
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
     "gpu": ["cupy-cuda13x[ctk]>=14"],
     "plots": ["matplotlib>=3.9"],
-    "big": ["dask>=2025.1", "distributed>=2025.1"],
+    "big": ["dask>=2025.1", "distributed>=2025.1", "h5py>=3.11"],
     "test": [
         "eaik>=1.2.2",
         "hypothesis>=6.130",

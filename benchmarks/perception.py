@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from measure import machine, take_turns, version_of
 from perception_peers import NaivePipeline, peer_dbscans
-from perception_scene import Seen, look
+from perception_scene import Seen, camera_to_obstacle, look
 from report import Report
 
 from manipapy_core.perception import Pipeline, PipelineSettings, Points, StereoPair, dbscan, voxel_grid
@@ -41,6 +41,7 @@ def main() -> int:
     scenes = {size: look(*size) for size in SIZES}
     end_to_end(report, scenes, chosen.rounds)
     stages(report, scenes, chosen.rounds)
+    latency(report, chosen.rounds)
     voxels(report, scenes[SIZES[-1]], chosen.rounds)
     clustering(report, scenes[SIZES[-1]])
     report.print_bars()
@@ -95,6 +96,17 @@ def stages(report: Report, scenes: dict[tuple[int, int], Seen], rounds: int) -> 
     header = ["stage", "", *(f"{width}x{height}" for width, height in scenes)]
     report.table(header, [[stage, "", *values] for stage, values in columns.items()])
     report.note("'whole' is the latency from the pair to its obstacles, without rendering, DDS and waiting")
+
+
+def latency(report: Report, rounds: int) -> None:
+    report.heading("Camera to obstacle on the simulation, 320x240 [ms of wall time]")
+    taken = camera_to_obstacle(rounds)
+    rows = [[name, f"{1e3 * np.median(times):.1f}", f"{1e3 * max(times):.1f}"] for name, times in taken.items()]
+    report.table(["part", "median", "largest"], rows)
+    report.note("rendered in a process of its own, matched from both sides as in `make sim PERCEPTION=1`; without DDS")
+    report.promise(
+        "camera to obstacle", {"": 1e3 * float(np.median(taken["whole"]))}, 150.0, at_least=False, unit="ms"
+    )
 
 
 def voxels(report: Report, scene: Seen, rounds: int) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from manipapy_core import Robot
 from manipapy_core.geometry import RobotBody
-from manipapy_core.perception import StereoModel
-from manipapy_core.sim import Mirror, Pinhole, StereoCamera, World, look_at, read_scene
+from manipapy_core.perception import MatcherSettings, Pipeline, PipelineSettings, StereoModel, StereoPair
+from manipapy_core.sim import Mirror, Pinhole, StereoCamera, StereoFrame, StereoProcess, World, look_at, read_scene
 
 Q = np.array([0.9, -1.4, 1.7, -1.9, -1.57, 0.3])
 BASELINE = 0.10
@@ -55,3 +56,31 @@ def look(width: int, height: int) -> Seen:
     body = RobotBody.build(robot, robot.tree())
     things = len(scene.objects) - 2
     return Seen(stereo, frame.left, frame.right, frame.depth, T, body, Q, things, points)
+
+
+def camera_to_obstacle(rounds: int) -> dict[str, list[float]]:
+    """Times from the instant that a picture shows to the obstacles in it [s], part by part."""
+    pinhole = Pinhole.from_field_of_view(320, 240, 1.2)
+    camera = StereoCamera(pinhole, BASELINE, look_at([1.4, 0.0, 0.9], [0.4, 0.0, 0.1]))
+    stereo = StereoModel.ideal(320, 240, pinhole.fx, pinhole.fy, pinhole.cx, pinhole.cy, BASELINE)
+    robot, scene = Robot.from_urdf("ur5"), read_scene("table")
+    settings = PipelineSettings(matcher=MatcherSettings(thorough=True), reach=1.2)
+    pipeline = Pipeline(stereo, body=RobotBody.build(robot, robot.tree()), settings=settings)
+    taken: dict[str, list[float]] = {"rendered": [], "understood": [], "whole": []}
+    with World() as world, StereoProcess(camera) as process:
+        for item in scene.objects:
+            world.spawn(item)
+        world.add_robot(robot, q=Q)
+        for number in range(rounds + 3):
+            world.step()
+            began = time.perf_counter()
+            process.submit(world)
+            frame = process.wait()
+            rendered = time.perf_counter()
+            assert isinstance(frame, StereoFrame) and frame.T_base_left is not None
+            pipeline.feed(StereoPair(frame.time_ns, frame.T_base_left, frame.left, frame.right, Q))
+            done = time.perf_counter()
+            if number >= 3:  # the first ones load what is compiled
+                for name, spent in zip(taken, (rendered - began, done - rendered, done - began), strict=True):
+                    taken[name].append(spent)
+    return taken

@@ -18,10 +18,11 @@ from problems import Array
 from report import Report
 
 from geometry.arms import arm
-from manipapy_core import ik
+from manipapy_core import Robot, ik
 from manipapy_core.capability import Plan, ReachMap, build_map
 from manipapy_core.capability.reach_samples import Tally, sample_block
 from manipapy_core.geometry import Checker
+from reference.random_robots import humanoid, random_chain
 
 RATE_SAMPLES = 2_000_000
 NOT_LIKE_FOR_LIKE = (
@@ -48,6 +49,7 @@ def main() -> None:
     truth(report, reach, options.poses)
     answers(report, reach)
     with_self_collision(report, options.samples, options.colliding)
+    six_dimensions(report, options.samples, options.poses)
     report.heading("Not like for like")
     for line in NOT_LIKE_FOR_LIKE:
         report.note(line)
@@ -60,7 +62,7 @@ def rates(report: Report) -> None:
     report.heading("Samples per second and core: forward kinematics, Jacobian, two measures, cell")
     _, chain, body = arm("panda")
     grid = build_map(panda_plan(1000)).grid
-    tally, checker = Tally.empty(grid.cells, chain.n), Checker(body)
+    tally, checker = Tally.empty(grid, chain.n), Checker(body)
     found = {}
     for name, collides in (("free", None), ("with self-collision", checker.check)):
         sample_block(chain, grid, tally, 0, 0, 20_000, collides=collides)
@@ -169,6 +171,43 @@ def with_self_collision(report: Report, samples: int, count: int) -> None:
     }
     report.note(f"{count:,} random poses against inverse kinematics free of self-collision: {100 * true.mean():.1f} %")
     report.measurements["with self-collision"] = judged(report, told, true)
+
+
+def six_dimensions(report: Report, samples: int, count: int) -> None:
+    """Arms that the four-dimensional index cannot hold, and the Panda once more."""
+    hits, falses, times = {}, {}, {}
+    panda, chain, _ = arm("panda")
+    cases = {"rail and wrist (PRRRRR)": random_chain("PRRRRR", 2), "sliding tip (RRRRRP)": random_chain("RRRRRP", 5),
+             "foot to hand": humanoid()}  # fmt: skip
+    plans = {"Panda": (panda, chain.base, chain.tip)}
+    plans |= {name: (Robot.from_urdf(case.text), case.base, case.tip) for name, case in cases.items()}
+    rows = []
+    for name, ends in plans.items():
+        start = time.thread_time()
+        reach = build_map(Plan(*ends, samples=samples, self_collision=False, index="6d"))
+        taken = time.thread_time() - start
+        T = random_poses(reach, count, seed=14)
+        # Where the arm's own tips are, as far out as they get.
+        tips = reach.chain.kernels.forward.run(reach.seed[:100_000].astype(np.float64))[:, :3, 3]
+        low, high = tips.min(axis=0), tips.max(axis=0)
+        T[:, :3, 3] = np.random.default_rng(15).uniform(low, high, (count, 3))
+        true = ik.solve_batch(reach.chain, T).solved
+        guess, told = reach.reachable(T), reach.reachable(T, exact=True)
+        start = time.thread_time()
+        reach.reachable(T, exact=True)
+        times[name] = 1e6 * (time.thread_time() - start) / count
+        hits[name], falses[name] = 100.0 * told[true].mean(), 100.0 * told[~true].mean()
+        table = f"{100.0 * guess[true].mean():.1f} / {100.0 * guess[~true].mean():.1f}"
+        exact = f"{hits[name]:.2f} / {falses[name]:.2f}"
+        sizes = [f"{taken:.1f}", f"{len(reach.cell):,}", f"{reach.memory / 1e6:.0f}"]
+        rows.append([name, f"{100.0 * true.mean():.1f} %", *sizes, table, exact, f"{times[name]:.1f}"])
+    report.heading(f"Six dimensions: 10 cm, 15°, {samples:,} samples, {count:,} random poses around the tips")
+    heads = ["arm", "reachable", "built [s]", "cells met", "MB", "table TP / FP [%]", "exact TP / FP [%]", "µs"]
+    report.table(heads, rows)
+    report.measurements["six dimensions"] = rows
+    report.promise("true positives, six dimensions", hits, 99.0, at_least=True, unit=" %")
+    report.promise("false positives, six dimensions", falses, 2.0, at_least=False, unit=" %")
+    report.promise("time per answer, six dimensions", times, 5.0, at_least=False, unit=" µs")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .capability import ReachMap
+    from .capability import Polygon, ReachMap
     from .model import Chain, Robot
 
 reach = typer.Typer(no_args_is_help=True, help="Reachability maps: build, ask, and place a base by them.")
@@ -26,6 +26,10 @@ TipLink = Annotated[str, typer.Option(help="End of the arm.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
 BaseLink = Annotated[Optional[str], typer.Option(help="Link that stays still; the root when not given.")]  # noqa: UP045
 MapFile = Annotated[Path, typer.Option("--map", help="The map's file.")]
+Outlines = Annotated[
+    Optional[list[str]], typer.Option(help='Polygon, "x y, x y, x y" [m] or a file of such numbers; may be repeated.')  # noqa: UP045
+]
+Picture = Annotated[Optional[Path], typer.Option(help="Image file to write.")]  # noqa: UP045
 Poses = Annotated[
     list[str], typer.Argument(help='Poses of the tip: "x y z roll pitch yaw" in metres and degrees, fixed axes.')
 ]
@@ -44,7 +48,10 @@ def build(
     map_file: MapFile,
     base: BaseLink = None,
     samples: Annotated[int, typer.Option(help="Random configurations.")] = 10_000_000,
-    resolution: Annotated[float, typer.Option(help="Edge of a cell [m].")] = 0.05,
+    resolution: Annotated[float, typer.Option(help="Edge of a cell [m]; 0: as fine as the index suits.")] = 0.0,
+    tilts: Annotated[int, typer.Option(help="Cells of the tip's tilt; 0: as many as the index suits.")] = 0,
+    index: Annotated[str, typer.Option(help="4d (both ends of the arm turn), 6d (any arm) or auto.")] = "auto",
+    support: Annotated[Optional[str], typer.Option(help="Polygon that the centre of mass must stay above.")] = None,  # noqa: UP045
     seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
     self_collision: Annotated[bool, typer.Option(help="Leave out configurations that hit the arm itself.")] = True,
     verify: Annotated[int, typer.Option(help="Poses per edge cell to check by inverse kinematics.")] = 0,
@@ -59,8 +66,8 @@ def build(
 
     model, chain = _arm(robot, base, tip)
     plan = Plan(
-        model, chain.base, tip, samples=samples, resolution=resolution, seed=seed,
-        self_collision=self_collision, verify=verify, block=block,
+        model, chain.base, tip, samples=samples, resolution=resolution, tilts=tilts, index=index, seed=seed,
+        self_collision=self_collision, verify=verify, block=block, support=_outline(support) if support else None,
     )  # fmt: skip
     rate = TextColumn("{task.fields[rate]}")
     with Progress(TextColumn("samples"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), rate) as bar:
@@ -72,7 +79,8 @@ def build(
             bar.update(task, rate=f"{speed / 1e6:.2f} million/s" if speed else "")
 
         found = build_map(plan, map_file, workers=workers, scheduler=scheduler, progress=progress)
-    print(f"{map_file}: {len(found.cell):,} cells met, {found.memory / 1e6:.0f} MB in memory")
+    kind = f"{found.grid.dimensions} dimensions, {len(found.cell):,} of {found.grid.cells:,} cells met"
+    print(f"{map_file}: {kind}, {found.memory / 1e6:.0f} MB in memory")
 
 
 @reach.command()
@@ -82,10 +90,12 @@ def query(robot: RobotName, poses: Poses, tip: TipLink, map_file: MapFile, base:
 
     found, _ = _load(robot, base, tip, map_file)
     T = np.array([_pose(text) for text in poses])
-    table = Table("pose", "reachable", "quality", "seed [rad or m]")
-    for text, yes, quality, seed in zip(poses, found.reachable(T, exact=True), found.quality(T), found.seeds(T)):
+    table = Table("pose", "reachable", "quality", "self-distance [m]", "seed [rad or m]")
+    told = zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T))
+    for text, yes, quality, clearance, seed in told:
         joints = " ".join(f"{value:.3f}" for value in seed) if yes and not np.isnan(seed).any() else ""
-        table.add_row(text, "yes" if yes else "no", f"{quality:.3g}" if yes else "", joints)
+        apart = f"{clearance:.3f}" if yes and np.isfinite(clearance) else ""
+        table.add_row(text, "yes" if yes else "no", f"{quality:.3g}" if yes else "", apart, joints)
     Console().print(table)
 
 
@@ -97,21 +107,50 @@ def place(
     map_file: MapFile,
     base: BaseLink = None,
     floor: Annotated[float, typer.Option(help="Height of the floor [m].")] = 0.0,
+    slope: Annotated[str, typer.Option(help='"roll pitch" of the floor [°]; it still meets the z axis there.')] = "0 0",
+    mount: Annotated[str, typer.Option(help="Pose of the base on the floor: its height and tilt.")] = "0 0 0 0 0 0",
+    keep_in: Outlines = None,
+    keep_out: Outlines = None,
+    footprint: Annotated[str, typer.Option(help="Radius, length and width, or a polygon around the base [m].")] = "",
+    score: Annotated[str, typer.Option(help="minimum, mean or product of the qualities of the poses.")] = "minimum",
     count: Annotated[int, typer.Option(help="How many places.")] = 5,
+    step: Annotated[Optional[float], typer.Option(help="Distance of neighbouring places [m].")] = None,  # noqa: UP045
+    headings: Annotated[int, typer.Option(help="Directions of the base that are tried.")] = 16,
+    picture: Picture = None,
 ) -> None:
-    """Find places on a level floor for the base, from which all the poses (in the world) are reachable."""
+    """Find places on a floor for the base, from which all the poses (in the world) are reachable."""
     import numpy as np
 
-    from .capability import Floor, place_base
+    from .capability import Combine, Floor, place_base, score_floor
 
+    kinds = {kind.value: kind for kind in Combine}
+    if score not in kinds:
+        raise InputError(f"no score {score!r}; there are: {', '.join(kinds)}")
     found, _ = _load(robot, base, tip, map_file)
-    level = np.eye(4)
-    level[2, 3] = floor
-    places = place_base(found, np.array([_pose(text) for text in poses]), Floor(T_world_floor=level), count=count)
-    table = Table("x [m]", "y [m]", "heading [°]", "score")
+    ground = Floor(
+        T_world_floor=_pose(f"0 0 {floor} {slope} 0"),
+        T_floor_base=_pose(mount),
+        keep_in=tuple(_outline(text) for text in keep_in or ()),
+        keep_out=tuple(_outline(text) for text in keep_out or ()),
+        footprint=_footprint(footprint) if footprint else None,
+    )
+    grasps = np.array([_pose(text) for text in poses])
+    how: dict[str, Any] = {"combine": kinds[score], "step": step, "headings": headings}
+    places = place_base(found, grasps, ground, count=count, **how)
+    table = Table("x [m]", "y [m]", "heading [°]", "score", "joints for each pose [rad or m]")
     for spot in places:
-        table.add_row(f"{spot.x:.3f}", f"{spot.y:.3f}", f"{np.degrees(spot.heading):.0f}", f"{spot.score:.3g}")
+        joints = "\n".join(" ".join(f"{value:.3f}" for value in q) for q in spot.q)
+        table.add_row(f"{spot.x:.3f}", f"{spot.y:.3f}", f"{np.degrees(spot.heading):.0f}", f"{spot.score:.3g}", joints)
     Console().print(table)
+    if picture is not None:
+        from .capability.drawing import draw_placements
+        from .plots import new_figure
+
+        figure = new_figure(figsize=(7, 6))
+        axes = figure.add_subplot(1, 1, 1)
+        image = draw_placements(axes, score_floor(found, grasps, ground, **how), places)
+        figure.colorbar(image, ax=axes, shrink=0.8, label="score, best heading")
+        figure.savefig(picture, dpi=110)
     if not places:
         raise typer.Exit(1)
 
@@ -123,18 +162,31 @@ def show(
     map_file: MapFile,
     picture: Annotated[Path, typer.Argument(help="Image file to write.")],
     base: BaseLink = None,
-    height: Annotated[float, typer.Option(help="Of the tip [m].")] = 0.3,
+    height: Annotated[Optional[list[float]], typer.Option(help="Of the tip [m]; may be repeated.")] = None,  # noqa: UP045
+    tilt: Annotated[
+        Optional[list[float]],  # noqa: UP045
+        typer.Option(help="Of the tip's z axis from the base's [°]: 180 from above, 90 from the side; repeatable."),
+    ] = None,
+    value: Annotated[str, typer.Option(help="quality, penalised (joint limits count) or clearance.")] = "quality",
 ) -> None:
-    """Draw one height of a map, for grasps from above and from the side."""
+    """Draw slices of a map, coloured by quality or by the distance between the arm's own links."""
+    from math import radians
+
     from .capability.drawing import draw_map_slice
     from .plots import new_figure
 
+    if value not in ("quality", "penalised", "clearance"):
+        raise InputError(f"no value {value!r}; there are: quality, penalised, clearance")
     found, _ = _load(robot, base, tip, map_file)
-    figure = new_figure(figsize=(11, 5))
-    for index, (name, tilt) in enumerate((("from above", 3.14159), ("from the side", 1.5708))):
-        axes = figure.add_subplot(1, 2, index + 1)
-        figure.colorbar(draw_map_slice(axes, found, height=height, tilt=tilt), ax=axes, shrink=0.8)
-        axes.set_title(f"{name}, z = {height:g} m")
+    heights, tilts = height or [0.3], tilt or [180.0, 90.0]
+    figure = new_figure(figsize=(5.5 * len(tilts), 5 * len(heights)))
+    kinds = {"penalised": value == "penalised", "clearance": value == "clearance"}
+    for row, z in enumerate(heights):
+        for column, angle in enumerate(tilts):
+            axes = figure.add_subplot(len(heights), len(tilts), row * len(tilts) + column + 1)
+            image = draw_map_slice(axes, found, height=z, tilt=radians(angle), **kinds)
+            figure.colorbar(image, ax=axes, shrink=0.8, label=value)
+            axes.set_title(f"tilt {angle:g}°, z = {z:g} m")
     figure.savefig(picture, dpi=110)
     print(f"{picture}: quality {found.best.min():.3g} to {found.best.max():.3g}")
 
@@ -184,6 +236,31 @@ def _load(name: str, base: str | None, tip: str, path: Path) -> tuple[ReachMap, 
 
     _, chain = _arm(name, base, tip)
     return load_map(path, chain), chain
+
+
+def _outline(text: str) -> Polygon:
+    from .capability import Polygon
+
+    file = Path(text)
+    try:
+        return Polygon.from_text(file.read_text(encoding="utf-8"))
+    except OSError:  # a long line of numbers is no file name either
+        return Polygon.from_text(text)
+
+
+def _footprint(text: str) -> Polygon:
+    from .capability import Polygon
+
+    try:
+        numbers = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1:
+        return Polygon.disc(numbers[0])
+    if len(numbers) == 2:
+        length, width = numbers
+        return Polygon.rectangle((-0.5 * length, -0.5 * width), (0.5 * length, 0.5 * width))
+    return _outline(text)
 
 
 def _pose(text: str) -> NDArray[np.float64]:

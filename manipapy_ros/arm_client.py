@@ -5,7 +5,9 @@ Works with our own controller and with ros2_control's joint_trajectory_controlle
 
 from __future__ import annotations
 
+import contextlib
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,9 +18,11 @@ from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from numpy.typing import ArrayLike, NDArray
 from rclpy.action import ActionClient
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from unique_identifier_msgs.msg import UUID
 
 from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.model import Chain
@@ -27,11 +31,15 @@ from . import qos
 from .bringup import TRAJECTORY_CONTROLLER
 from .client import LOOK_UP, PATIENCE, Client, NoAnswer, Refused
 from .conversions import positions_by_name
+from .goal_watch import Heartbeat, heartbeat_publisher
 from .hot_topics import HotSubscription
 
 Array = NDArray[np.float64]
-CONTROLLERS = ("controller", TRAJECTORY_CONTROLLER)
+OURS = "controller"
+CONTROLLERS = (OURS, TRAJECTORY_CONTROLLER)
 """Nodes that take trajectories, ours first."""
+JUST_NOW = 0.02
+"""How old a joint state may be that still tells where the arm is [s]."""
 USUAL_ACCELERATION = 2.0
 """For joints whose description gives no limit [rad/s² or m/s²]."""
 
@@ -49,19 +57,29 @@ class ArmClient:
 
     Args:
         client: Whose node is used.
+        watcher: Name of the node that watches over motions: should its process die, our controller ends them. Empty:
+            a motion goes on to its end whatever becomes of the client.
+        states: Topic that says where the arm is.
     """
 
-    def __init__(self, client: Client):
+    def __init__(self, client: Client, *, watcher: str = "", states: str = "joint_states"):
         self.client = client
         self._actions: dict[str, ActionClient] = {}
+        self._watcher = watcher
+        self._beats: Publisher | None = None
+        if watcher:
+            self._beats = heartbeat_publisher(client.node, f"{client.namespace}/{OURS}")
+            for name in CONTROLLERS:
+                self._action(name)  # found by the time it is needed
         # Looked at only when asked: a thousand callbacks a second would cost a fifth of a processor.
-        self._states: HotSubscription[JointState] = HotSubscription(client.node, JointState, "joint_states", qos.NEWEST)
+        self._states: HotSubscription[JointState] = HotSubscription(client.node, JointState, states, qos.NEWEST)
 
-    def joint_state(self, seconds: float = PATIENCE) -> JointState:
+    def joint_state(self, seconds: float = PATIENCE, *, give_up: Callable[[], bool] = lambda: False) -> JointState:
         """Where the arm is now.
 
         Raises:
             NoAnswer: Nobody publishes joint_states.
+            GivenUp: `give_up` was true before one came.
         """
         state = None
 
@@ -70,26 +88,32 @@ class ArmClient:
             state = self._states.newest()
             return state is not None
 
-        if not self.client.wait_until(arrived, seconds):
+        if not self.client.wait_until(arrived, seconds, give_up=give_up):
             raise NoAnswer(self._states.topic, seconds, exists=self._states.publishers > 0)
         return state
+
+    def new_joint_state(self, seconds: float = PATIENCE, *, give_up: Callable[[], bool] = lambda: False) -> JointState:
+        """One that has come just now, or the next that comes; an older one may have been waiting for long."""
+        state = self._states.newest(within=JUST_NOW)
+        return self.joint_state(seconds, give_up=give_up) if state is None else state
 
     def positions(self, joint_names: Sequence[str], seconds: float = PATIENCE) -> Array:
         """Where the arm is now [rad or m], in the order of the names, shape (n,)."""
         return positions_by_name(self.joint_state(seconds), joint_names)
 
-    def controller(self, seconds: float = PATIENCE) -> str:
+    def controller(self, seconds: float = PATIENCE, *, give_up: Callable[[], bool] = lambda: False) -> str:
         """Name of the node that takes trajectories.
 
         Raises:
             NoAnswer: There is none.
+            GivenUp: `give_up` was true before there was one.
         """
         actions = {name: self._action(name) for name in CONTROLLERS}
 
         def present() -> list[str]:
-            return [name for name, action in actions.items() if action.server_is_ready()]
+            return [name for name, action in actions.items() if action.server_is_ready() and self._hears(name)]
 
-        if not self.client.wait_until(lambda: bool(present()), seconds):
+        if not self.client.wait_until(lambda: bool(present()), seconds, give_up=give_up):
             wanted = " or ".join(f"{self.client.namespace}/{name}" for name in CONTROLLERS)
             raise NoAnswer(f"follow_joint_trajectory of {wanted}", seconds, exists=False)
         return present()[0]
@@ -114,8 +138,24 @@ class ArmClient:
             Refused: The controller does not take goals now.
             MotionFailed: It did not get there.
         """
-        client, name = self.client, self.controller(seconds)
-        label = f"{client.namespace}/{name}"
+        name, number = self.controller(seconds), uuid.uuid4().bytes
+        with contextlib.ExitStack() as stack:
+            attend: Callable[[], None] = lambda: None  # noqa: E731
+            if self._beats is not None and name == OURS:
+                attend = stack.enter_context(Heartbeat(self._beats, number, self._watcher)).attend
+            self._follow(name, number, trajectory, while_moving, on_feedback, seconds, attend)
+
+    def _follow(
+        self,
+        name: str,
+        number: bytes,
+        trajectory: JointTrajectory,
+        while_moving: Callable[[], bool],
+        on_feedback: Callable[[FollowJointTrajectory.Feedback], None],
+        seconds: float,
+        attend: Callable[[], None],
+    ) -> None:
+        client, label = self.client, f"{self.client.namespace}/{name}"
         heard = time.monotonic()
 
         def listen(message: Any) -> None:
@@ -123,9 +163,9 @@ class ArmClient:
             heard = time.monotonic()
             on_feedback(message.feedback)
 
-        goal = FollowJointTrajectory.Goal(trajectory=trajectory)
+        goal, goal_id = FollowJointTrajectory.Goal(trajectory=trajectory), UUID(uuid=list(number))
         action = self._action(name)
-        sent = client.on_thread(lambda: action.send_goal_async(goal, feedback_callback=listen))
+        sent = client.on_thread(lambda: action.send_goal_async(goal, feedback_callback=listen, goal_uuid=goal_id))
         if not client.wait_until(sent.done, seconds):
             raise NoAnswer(f"{label}/follow_joint_trajectory", seconds, exists=True)
         handle = sent.result()
@@ -133,6 +173,7 @@ class ArmClient:
             raise Refused(label, "the goal was rejected; the output of the controller says why")
         ended, cancelled, heard = client.on_thread(handle.get_result_async), False, time.monotonic()
         while not ended.done():
+            attend()
             if time.monotonic() - heard > seconds:
                 client.on_thread(handle.cancel_goal_async)
                 raise NoAnswer(f"{label}/follow_joint_trajectory", seconds, exists=True)
@@ -166,6 +207,10 @@ class ArmClient:
         if not answer.success:
             raise Refused(f"{self.client.namespace}/{name}", answer.message)
         return answer.message or "done"
+
+    def _hears(self, controller: str) -> bool:
+        """Whether a controller would notice the death of the watcher, where there is one and it can."""
+        return self._beats is None or controller != OURS or self._beats.get_subscription_count() > 0
 
     def _action(self, controller: str) -> ActionClient:
         if controller not in self._actions:

@@ -75,6 +75,10 @@ class Options:
     """Also see: the simulation gets a stereo camera; a real arm brings its own."""
     capability: bool = False
     """Also publish what the tip can do: polytopes, live."""
+    viewer: bool = False
+    """Also show everything on a web page of this machine."""
+    real_time_factor: float = 1.0
+    """Simulated seconds per second; below 1 a small machine has time for everything."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +163,11 @@ def describe(options: Options) -> Bringup:
     own_action, own_hold = "controller/follow_joint_trajectory", "controller/hold"
     if simulated:
         # The source of /clock cannot follow it.
-        eyes: dict[str, Value] = {"camera.enabled": True, "camera.rate": 3.0} if options.perception else {}
-        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui, **eyes)
+        eyes: dict[str, Value] = {}
+        if options.perception:
+            eyes = {"camera.enabled": True, "camera.rate": 4.0, "camera.encoding": "mono8"}
+        pace: dict[str, Value] = {"real_time_factor": float(options.real_time_factor)}
+        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui, **pace, **eyes)
         nodes: Sequence[NodeSpec] = (bridge, model_server, node("controller", **law))
         action, holds = own_action, (own_hold,)
     elif options.hand_off is HandOff.EFFORT:
@@ -174,11 +181,13 @@ def describe(options: Options) -> Bringup:
         known: dict[str, Value] = {"scene": options.scene, "scene_movable": not options.perception}
         nodes = (*nodes, node("planner", **(known if simulated else {})))
     if options.perception:
-        # The small pictures of the simulation blur the rim of the arm by some centimetres.
-        blur: dict[str, Value] = {"self.padding": 0.06} if simulated else {}
-        nodes = (*nodes, node("perception", **blur))
+        # Small pictures leave time for it: beside a thing there are stripes that only one camera sees.
+        careful: dict[str, Value] = {"stereo.thorough": True} if simulated else {}
+        nodes = (*nodes, node("perception", **careful))
     if options.capability:
         nodes = (*nodes, node("capability"))
+    if options.viewer:
+        nodes = (*nodes, node("viewer"))
     return Bringup(options, tuple(nodes), action, holds, local_discovery())
 
 

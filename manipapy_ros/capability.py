@@ -1,8 +1,9 @@
 """The node `capability`: what the tip of the arm can do where it is, live, and where the arm can reach at all.
 
 Takes `joint_states` and `obstacles`; publishes `~/polytopes` and `~/polytope_markers` while active. Offers
-`~/get_polytopes`, `~/get_sliced_polytope`, and, with a map (parameter map), `~/reachable` and `~/place_base`. The
-linearisation limit of small motions is a parameter and the topic `~/linearisation_limit`.
+`~/get_polytopes`, `~/get_sliced_polytope`, and, with a map (parameter map), `~/reachable` and `~/place_base`; the map
+itself is on `~/map`, latched, as points coloured by quality. The linearisation limit of small motions is a parameter
+and the topic `~/linearisation_limit`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 from manipapy_msgs.msg import ObstacleArray, PolytopeArray
 from manipapy_msgs.srv import CheckReachable, GetPolytopes, GetSlicedPolytope, PlaceBase
 from rclpy.parameter import Parameter
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, PointCloud2
 from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
@@ -33,6 +35,7 @@ from .capability_answers import UNITS, Abilities, Question, check_reachable, pla
 from .conversions import optional_by_name, pose_from_matrix, positions_by_name
 from .hot_topics import HotSubscription
 from .lifecycle import ManagedNode, NotActive, run
+from .map_messages import map_message
 from .params import Param, Value
 from .planner_world import PlannerWorld
 from .polytope_messages import polytope_markers, polytope_message
@@ -47,6 +50,7 @@ PARAMETERS = (
     Param("marker_scale", 0.1, "Metres drawn per m/s, N/10, m/s2/10; motions are drawn as they are", minimum=1e-4,
           maximum=10.0),
     Param("map", "", "File of a reachability map, made by `manipapy reach build`"),
+    Param("map_step", 0.1, "Distance of the points in which the map is shown [m]", minimum=0.02, maximum=1.0),
 )  # fmt: skip
 
 
@@ -61,23 +65,23 @@ class Capability(ManagedNode):
         model = from_parameters(values)
         if model is None:
             raise NoDescription("the parameter robot, which capability needs,")
-        unknown = [name for name in values["polytopes"] if name not in UNITS]
-        if unknown:
-            raise InputError(f"no polytope {unknown[0]!r}; there are: {', '.join(UNITS)}")
         warm_up(model)
         self._chain, self._values = model.chain, values
         self._map: ReachMap | None = capability.load_map(str(values["map"]), model.chain) if values["map"] else None
         self._abilities = Abilities(model.chain, RobotBody.build(model.robot, model.chain))
         self._latest: JointState | None = None
         self._world = PlannerWorld(model, lambda: positions_by_name(self._state(), self._chain.joint_names))
-        for name in values["polytopes"]:
-            self._abilities.polytope(name, np.zeros(self._chain.n), np.zeros(self._chain.n), self._world.snapshot(),
-                                     self._question())  # fmt: skip
+        rest = np.zeros(self._chain.n)  # compiled now, not when the first state comes
+        self._abilities.polytopes(values["polytopes"], rest, rest, self._world.snapshot(), self._question())
         self._states: HotSubscription[JointState] = HotSubscription(self, JointState, "joint_states", qos.NEWEST)
         self._seen = self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST)
         self._limit = self.create_subscription(Float64, "~/linearisation_limit", self._on_limit, qos.STATE)
         self._polytopes = self.create_publisher(PolytopeArray, "~/polytopes", qos.STATE)
         self._markers = self.create_publisher(MarkerArray, "~/polytope_markers", qos.STATE)
+        self._shown = self.create_publisher(PointCloud2, "~/map", qos.LATCHED)
+        if self._map is not None:
+            places = capability.voxels(self._map, step=float(values["map_step"]))
+            self._shown.publish(map_message(places, model.chain.base, self.get_clock().now().to_msg()))
         offered = (
             (GetPolytopes, "~/get_polytopes", self._get),
             (GetSlicedPolytope, "~/get_sliced_polytope", self._slice),
@@ -105,7 +109,7 @@ class Capability(ManagedNode):
         self._states.destroy()
         for subscription in (self._seen, self._limit):
             self.destroy_subscription(subscription)
-        for publisher in (self._polytopes, self._markers):
+        for publisher in (self._polytopes, self._markers, self._shown):
             self.destroy_publisher(publisher)
         for service in self._offered:
             self.destroy_service(service)
@@ -125,11 +129,13 @@ class Capability(ManagedNode):
                 self._publish(newest)
             except ManipapyError as error:
                 self.get_logger().warning(f"no polytopes: {error}", throttle_duration_sec=5.0)
+            except Exception:  # a thread that dies says nothing; the next state may do better
+                self.get_logger().error(f"no polytopes:\n{traceback.format_exc()}", throttle_duration_sec=5.0)
 
     def _publish(self, state: JointState) -> None:
         names, question = list(self._values["polytopes"]), self._question()
         q, qd = self._numbers(state)
-        made = {name: self._abilities.polytope(name, q, qd, self._world.snapshot(), question) for name in names}
+        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), question)
         self._polytopes.publish(self._message(made, q, question, state))
         drawn = float(self._values["marker_scale"])
         scales = {"velocity": drawn, "force": 0.1 * drawn, "acceleration": 0.1 * drawn, "motion": 1.0, "reach": 1.0}
@@ -170,9 +176,8 @@ class Capability(ManagedNode):
         )
         state = request.joints if request.joints.name else self._state()
         q, qd = self._numbers(state)
-        world = self._world.snapshot()
-        made = {name: shape(self._abilities.polytope(name, q, qd, world, question)) for name in names}
-        return self._message(made, q, question, state)
+        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), question)
+        return self._message({name: shape(polytope) for name, polytope in made.items()}, q, question, state)
 
     def _question(self) -> Question:
         values = self._values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from manipapy_msgs.srv import CheckReachable, PlaceBase
 from sensor_msgs.msg import JointState
 
 from manipapy_core import capability, lie
-from manipapy_core.capability import Axes, Motion, Polytope, ReachMap
+from manipapy_core.capability import Axes, Motion, NearPoints, Polytope, ReachMap
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import RobotBody, Snapshot
 from manipapy_core.model import Chain
@@ -26,6 +27,8 @@ UNITS = {
     "reach": ("m", "rad"),
 }
 """Of translation and of rotation, by name."""
+BOUNDED_BY_THINGS = ("velocity", "motion", "reach")
+"""Those that obstacles and the arm itself make smaller."""
 SCORES = {"": capability.Combine.MINIMUM, "min": capability.Combine.MINIMUM, "mean": capability.Combine.MEAN,
           "product": capability.Combine.PRODUCT}  # fmt: skip
 
@@ -53,8 +56,10 @@ class Abilities:
     chain: Chain
     body: RobotBody
 
-    def polytope(self, name: str, q: Array, qd: Array, world: Snapshot, question: Question) -> Polytope:
-        """One polytope at a configuration.
+    def polytopes(
+        self, names: Sequence[str], q: Array, qd: Array, world: Snapshot, question: Question
+    ) -> dict[str, Polytope]:
+        """Polytopes at a configuration, by name; what is near is looked for once, which takes longest.
 
         Args:
             q: Joint positions [rad or m], shape (n,).
@@ -63,8 +68,15 @@ class Abilities:
         Raises:
             InputError: There is none of that name, or the robot lacks a limit that it needs.
         """
-        if name not in UNITS:
-            raise InputError(f"no polytope {name!r}; there are: {', '.join(UNITS)}")
+        unknown = [name for name in names if name not in UNITS]
+        if unknown:
+            raise InputError(f"no polytope {unknown[0]!r}; there are: {', '.join(UNITS)}")
+        near = None
+        if question.constrained and any(name in BOUNDED_BY_THINGS for name in names):
+            near = capability.near_points(self.body, world, q, influence=question.influence)
+        return {name: self._polytope(name, q, qd, near, question) for name in names}
+
+    def _polytope(self, name: str, q: Array, qd: Array, near: NearPoints | None, question: Question) -> Polytope:
         motion = Motion.ROTATION if question.rotation else Motion.TRANSLATION
         axes = Axes.TIP if question.tip_frame else Axes.BASE
         common = {"motion": motion, "axes": axes}
@@ -72,9 +84,6 @@ class Abilities:
             return capability.force_polytope(self.chain, q, **common)
         if name == "acceleration":
             return capability.acceleration_polytope(self.chain, q, qd, **common)
-        near = None
-        if question.constrained:
-            near = capability.near_points(self.body, world, q, influence=question.influence)
         if name == "velocity":
             return capability.velocity_polytope(self.chain, q, damping=question.constrained, near=near, **common)
         if name == "motion":

@@ -73,6 +73,7 @@ def up(
     planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
     perception: Annotated[bool, typer.Option(help="Also see: stereo pictures to obstacles.")] = False,
     capability: Annotated[bool, typer.Option(help="Also publish what the tip can do.")] = False,
+    viewer: Annotated[bool, typer.Option(help="Also show everything on a web page of this machine.")] = False,
     seconds: Seconds = None,
 ) -> None:
     """Start model server, controller and a simulated, mocked or real arm, and look after them."""
@@ -94,6 +95,7 @@ def up(
         planner=planner,
         perception=perception,
         capability=capability,
+        viewer=viewer,
     )
     raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
 

@@ -25,6 +25,8 @@ PATIENCE = 10.0
 """How long something may take that should be there already [s]; a busy machine finds nodes slowly."""
 LOOK_UP = 0.01
 """How often a waiting program looks whether what it waits for has come [s]."""
+FIRST_LOOK, SLOWER = 5e-4, 0.1
+"""Most answers come soon: the first looks are sooner [s], then each after a share of the time waited so far."""
 
 
 ASK_AGAIN = 3.0
@@ -125,15 +127,16 @@ class Client:
         Raises:
             GivenUp: `give_up` was true before.
         """
-        deadline = time.monotonic() + seconds
+        began = time.monotonic()
         while not condition():
             if give_up():
                 raise GivenUp("given up waiting")
             if not self._thread.is_alive():
                 raise GivenUp("the thread that listens to ROS has died; its traceback is above")
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - began
+            if waited > seconds:
                 return False
-            time.sleep(LOOK_UP)
+            time.sleep(min(LOOK_UP, FIRST_LOOK + SLOWER * waited))
         return True
 
     def look_for(self, service_type: type, name: str) -> Any:

@@ -2,7 +2,8 @@
 
 Takes `joint_states`, publishes `forward_effort_controller/commands` (or `forward_position_controller/commands`),
 `~/controller_state` and `~/status`. Offers the action `~/follow_joint_trajectory`, the topic `~/joint_trajectory` and
-the services `~/hold`, `~/reset`, `~/set_mode`. Law, gains and speed are parameters that may change at any time.
+the services `~/hold`, `~/reset`, `~/set_mode`. Law, gains and speed are parameters that may change at any time. A goal
+that somebody watches over by heartbeats on `~/watch` ends when they stop.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from manipapy_core.model.chain import Chain
 from . import params
 from .control_thread import ControlThread, Mode
 from .controller_laws import LiveLaw
-from .controller_settings import PARAMETERS, controller_settings, loop_settings
+from .controller_settings import PARAMETERS, controller_settings, loop_settings, watcher_silence
 from .controller_status import diagnosis, state_message, status_message
 from .diagnostics import Diagnostics
 from .lifecycle import ManagedNode, NotActive, run
@@ -63,7 +64,8 @@ class Controller(ManagedNode):
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         controller, mode = self._controller(chain, values), _mode(str(values["mode"]))
         self._thread = ControlThread(self, controller, loop_settings(values), simulated=self._simulated, mode=mode)
-        self._goals = TrajectoryGoals(self, self._thread, lambda: self.is_active)
+        silence = watcher_silence(values, self._simulated)
+        self._goals = TrajectoryGoals(self, self._thread, lambda: self.is_active, watcher_silence=silence)
         self._law = LiveLaw(self, chain, values, lambda law: self._thread.controller.set_law(law))
         self.add_on_set_parameters_callback(self._check_live)
         self.add_post_set_parameters_callback(self._take_up_live)

@@ -16,6 +16,8 @@ HOLD_AFTER, STOP_AFTER = 0.02, 0.1
 """Age of the joint state from which on the arm is held and stopped, on hardware [s]."""
 SIMULATED_HOLD_AFTER, SIMULATED_STOP_AFTER = 0.25, 1.0
 """The same in simulation, where states come late because the machine is busy, and nothing can be hurt [s]."""
+WATCHER_SILENCE, SIMULATED_WATCHER_SILENCE = 0.5, 2.0
+"""After which one who watches over a motion counts as dead, on hardware and in simulation [s]."""
 PHASE = 0.5
 """Ticks begin in the middle between two steps of a simulation on the same machine, whose states have come by then."""
 
@@ -45,6 +47,8 @@ PARAMETERS = (
           f"{SIMULATED_HOLD_AFTER}", minimum=0.0, maximum=10.0),
     Param("guard.state_stop_after", 0.0, f"Age of the joint state that stops the arm [s]; 0: {STOP_AFTER}, simulated "
           f"{SIMULATED_STOP_AFTER}", minimum=0.0, maximum=60.0),
+    Param("guard.watcher_silence", 0.0, "Silence of a planner that ends the motion it watches over [s]; 0: "
+          f"{WATCHER_SILENCE}, simulated {SIMULATED_WATCHER_SILENCE}", minimum=0.0, maximum=60.0),
     Param("guard.tracking_error", 0.25, "Distance from the reference that holds the arm [rad or m]",
           minimum=1e-3, maximum=10.0),
     Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
@@ -53,6 +57,12 @@ PARAMETERS = (
     Param("state_rate", 50.0, "Messages on ~/controller_state per second [Hz]", minimum=0.1, maximum=200.0),
     Param("status_rate", 10.0, "Messages on ~/status per second [Hz]", minimum=0.1, maximum=50.0),
 )  # fmt: skip
+
+
+def watcher_silence(values: dict[str, Value], simulated: bool) -> float:
+    """How long one who watches over a motion may say nothing [s]."""
+    usual = SIMULATED_WATCHER_SILENCE if simulated else WATCHER_SILENCE
+    return float(values["guard.watcher_silence"]) or usual
 
 
 def controller_settings(values: dict[str, Value], simulated: bool) -> ControllerSettings:

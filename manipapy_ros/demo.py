@@ -6,12 +6,14 @@ Starts the same processes as `manipapy up` and stays up until Ctrl-C, or for `--
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from manipapy_msgs.msg import ObstacleArray
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
@@ -38,6 +40,10 @@ FIRST_STATE = 30.0
 """How long the first joint state may take [s]."""
 DRAWING_PATIENCE = 120.0
 """How long plot and picture may take [s]: seconds on a machine that has time for them."""
+ENOUGH_CORES = 4
+"""Two loops at 1 kHz, planner, renderer and perception beside each other need as many."""
+SLOW_PACE = 0.5
+"""Simulated seconds per second where there are fewer and cameras must see: all that is simulated stays as it is."""
 QUIET = "warn"
 """Log level of the nodes: the table is what one wants to see."""
 
@@ -112,6 +118,8 @@ class Demo:
         chain = self._chain(robot, arm)
         home = arm.positions(chain.joint_names, FIRST_STATE)
         self._wait_for_controller(recorder)
+        if self.options.perception:
+            self._wait_for_eyes()
         self.say(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; `manipapy state` in another terminal")
         posed = self._tour(chain, home, arm, recorder)
         self._draw(recorder, robot.name, chain, posed)
@@ -133,6 +141,21 @@ class Demo:
         if not self.supervisor.client.wait_until(ready, FIRST_STATE, give_up=lambda: not self.wants_to_go_on()):
             raise NoAnswer("controller/status", FIRST_STATE, exists=False)
 
+    def _wait_for_eyes(self) -> None:
+        """Until the first picture was understood: a box that nobody can see yet would prove nothing."""
+        seen: list[ObstacleArray] = []
+        node = self.supervisor.client.node
+        subscription = node.create_subscription(ObstacleArray, "obstacles", seen.append, 1)
+
+        def open_now() -> bool:
+            self.supervisor.check()
+            return bool(seen)
+
+        opened = self.supervisor.client.wait_until(open_now, FIRST_STATE, give_up=lambda: not self.wants_to_go_on())
+        node.destroy_subscription(subscription)
+        if not opened:
+            raise NoAnswer("obstacles", FIRST_STATE, exists=False)
+
     def _chain(self, robot: Robot, arm: ArmClient) -> Chain:
         """The arm as it is configured in config/<robot>.yaml."""
         import yaml
@@ -147,7 +170,7 @@ class Demo:
         """Every leg once; where the arm is to be pictured [rad or m], shape (n,)."""
         posed = home
         with self._table(recorder) as live:
-            for leg in tour(chain, home):
+            for leg in tour(chain, home, box_first=self.options.perception):
                 if not self.wants_to_go_on():
                     break
                 begin = recorder.now
@@ -268,6 +291,12 @@ def _line(doing: str, recorder: Recorder, last: Summary) -> Text:
     )
 
 
+def _pace(perception: bool) -> float:
+    """Simulated seconds per second that this machine can carry."""
+    cores = len(os.sched_getaffinity(0))
+    return SLOW_PACE if perception and cores < ENOUGH_CORES else 1.0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demonstration."""
     parser = argparse.ArgumentParser(prog="python -m manipapy_ros.demo", description=__doc__)
@@ -276,7 +305,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--law", default="computed_torque", help="control law")
     parser.add_argument("--seconds", type=float, default=None, help="end after so long [s]; until Ctrl-C if not given")
     parser.add_argument("--folder", type=Path, default=Path("build/sim"), help="for plot and picture")
-    parser.add_argument("--perception", action="store_true", help="cameras must see the box; needs four cores or more")
+    parser.add_argument("--perception", action="store_true", help="nobody tells of the box: cameras must see it")
+    parser.add_argument("--pace", type=float, default=None, help="simulated seconds per second; by default as is right")
+    parser.add_argument("--viewer", action="store_true", help="also show everything on a web page of this machine")
     parser.add_argument("--gui", action="store_true", help="show PyBullet's window")
     given = parser.parse_args(argv)
     options = Options(
@@ -286,6 +317,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         gui=given.gui,
         log_level=QUIET,
         perception=given.perception,
+        viewer=given.viewer,
+        real_time_factor=given.pace or _pace(given.perception),
     )
     try:
         return Demo(options, given.law, given.folder, given.seconds).run()

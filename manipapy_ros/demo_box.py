@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from geometry_msgs.msg import Point
 from manipapy_msgs.msg import CollisionObject, ObstacleArray
-from manipapy_msgs.srv import ChangeWorld, RemoveObject, SpawnObject
+from manipapy_msgs.srv import ChangeWorld, ListObjects, RemoveObject, SpawnObject
 from std_msgs.msg import ColorRGBA
 
 from manipapy_core import kinematics, lie
@@ -17,6 +18,7 @@ from manipapy_core.model.elements import Array
 from .client import Client, Refused
 from .conversions import pose_from_matrix
 from .planner_client import PlannerClient
+from .world_messages import SEEN
 
 NAME, SIZE = "dropped_box", (0.10, 0.10, 0.60)
 """[m]"""
@@ -24,6 +26,8 @@ AFTER = 0.2
 """How long the arm is under way when it drops [s]."""
 BEYOND = 0.06
 """How much farther out than the tip at home it stands [m]."""
+SEEN_GONE = 10.0
+"""How long the cameras may take to see that it is gone [s]."""
 NEAR = 0.12
 """An obstacle whose middle is so near to that of the box is the box [m]."""
 
@@ -48,7 +52,7 @@ class DroppedBox:
         self._place = np.array([*out, SIZE[2] / 2])
         self._under_way: float | None = None
         self._dropped_at: float | None = None
-        self._seen = False
+        self._seen = self._there = False
         client.node.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, 5)
 
     def look(self) -> None:
@@ -66,6 +70,18 @@ class DroppedBox:
             if self._planner is not None:
                 self._planner.change_world(ChangeWorld.Request.REMOVE, CollisionObject(id=NAME))
             self._say("the box is taken away")
+            if self._planner is None:
+                # The planner counts with it for as long as the cameras have not seen, and told, that it is gone.
+                self._client.wait_until(lambda: not self._there and not self._planned_with(), SEEN_GONE)
+
+    def _planned_with(self) -> bool:
+        """Whether something of the box is in the planner's world."""
+        known = self._client.ask(ListObjects, "planner/list_objects", ListObjects.Request())
+        return any(thing.id.startswith(SEEN) and self._is_box(thing.pose.position) for thing in known.objects)
+
+    def _is_box(self, middle: Point) -> bool:
+        away = np.hypot(middle.x - self._place[0], middle.y - self._place[1])
+        return bool(away < NEAR and middle.z > NEAR)
 
     def _drop(self) -> None:
         request = SpawnObject.Request(name=NAME, type="box", dimensions=list(SIZE), texture="speckle")
@@ -83,11 +99,14 @@ class DroppedBox:
         self._say("a box drops into the way of the moving arm")
 
     def _on_obstacles(self, message: ObstacleArray) -> None:
-        if self._dropped_at is None or self._seen:
+        if self._dropped_at is None:
             return
+        self._there = False
         for obstacle in message.obstacles:
-            p = obstacle.pose.position
-            if np.hypot(p.x - self._place[0], p.y - self._place[1]) < NEAR and p.z > NEAR:
+            if self._is_box(obstacle.pose.position):
+                self._there = True
+                if self._seen:
+                    return
                 self._seen = True
                 late = time.monotonic() - self._dropped_at
                 size = f"{100 * obstacle.size.x:.0f} × {100 * obstacle.size.y:.0f} × {100 * obstacle.size.z:.0f} cm"

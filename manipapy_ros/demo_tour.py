@@ -62,8 +62,12 @@ class Leg:
         return MotionRequest(kind=MotionRequest.JOINTS, joints=joints, **scaling)
 
 
-def tour(chain: Chain, home: Array) -> Sequence[Leg]:
-    """The motions, beginning and ending at home [rad or m], shape (n,)."""
+def tour(chain: Chain, home: Array, *, box_first: bool = False) -> Sequence[Leg]:
+    """The motions, beginning and ending at home [rad or m], shape (n,).
+
+    Args:
+        box_first: Begin with the box that drops.
+    """
 
     def at(offsets: tuple[float, ...]) -> Array:
         return within(chain, home + np.resize(offsets, chain.n))
@@ -74,7 +78,8 @@ def tour(chain: Chain, home: Array) -> Sequence[Leg]:
         Leg("across, a box drops", at(tuple(-x for x in ONE_SIDE)), speed=SLOW, box_drops=True),
         Leg("home again", at((0.0,) * 7)),
     ]
-    return [*legs, *across, Leg("all joints weave", home, weaves=True)]
+    ways = [*across, *legs] if box_first else [*legs, *across]
+    return [*ways, Leg("all joints weave", home, weaves=True)]
 
 
 def within(chain: Chain, q: Array) -> Array:

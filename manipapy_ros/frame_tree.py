@@ -11,7 +11,7 @@ from collections import deque
 import numpy as np
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
 
 from manipapy_core import lie
@@ -19,9 +19,12 @@ from manipapy_core.errors import InputError
 from manipapy_core.model.elements import Array
 
 from . import qos
+from .hot_topics import HotSubscription
 
 QUEUE = 100
 """As deep as that of tf2's own listener."""
+MOVING = QoSProfile(depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""What was lost is not asked for again: the next one is under way."""
 KEPT = 500
 """Transforms per frame: ten seconds at 50 Hz."""
 TOLERANCE_NS = 100_000_000
@@ -37,28 +40,25 @@ class NoTransform(InputError):
 
 
 class FrameTree:
-    """All frames that were heard of.
+    """All frames that were heard of; asked by one thread.
 
     Args:
         node: Who listens.
     """
 
     def __init__(self, node: Node):
-        self._node = node
         self._parents: dict[str, str] = {}
         self._fixed: dict[str, Array] = {}
         self._moving: dict[str, deque[tuple[int, Array]]] = {}
-        self._subscriptions = [
-            node.create_subscription(TFMessage, "tf", self._on_moving, QoSProfile(depth=QUEUE)),
-            node.create_subscription(
-                TFMessage, "tf_static", self._on_fixed, QoSProfile(depth=QUEUE, durability=qos.LATCHED.durability)
-            ),
-        ]
+        # Read when a picture has come: callbacks at the rate of tf would cost as much as looking at the pictures.
+        latched = QoSProfile(depth=QUEUE, durability=qos.LATCHED.durability)
+        self._fixed_messages: HotSubscription[TFMessage] = HotSubscription(node, TFMessage, "tf_static", latched)
+        self._moving_messages: HotSubscription[TFMessage] = HotSubscription(node, TFMessage, "tf", MOVING)
 
     def destroy(self) -> None:
         """Listen no more."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
+        self._fixed_messages.destroy()
+        self._moving_messages.destroy()
 
     def pose(self, base: str, frame: str, time_ns: int) -> Array:
         """T_base_frame at a time, shape (4, 4).
@@ -66,6 +66,10 @@ class FrameTree:
         Raises:
             NoTransform: The two are not connected, or it is not known where they were at that time.
         """
+        for message in self._fixed_messages.all_new():
+            self._on_fixed(message)
+        for message in self._moving_messages.all_new():
+            self._on_moving(message)
         up_base, up_frame = self._to_root(base), self._to_root(frame)
         if up_base[-1] != up_frame[-1]:
             raise NoTransform(base, frame, f"no transform on tf or tf_static connects them (known: {self._known()})")

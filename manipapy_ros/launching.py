@@ -65,6 +65,7 @@ def arguments(mode: Mode, modes: Sequence[Mode] = tuple(Mode)) -> list[DeclareLa
         argument("planner", "true", "Also start the planner", TRUTHS),
         argument("capability", "false", "Also publish what the tip can do", TRUTHS),
         argument("perception", "false", "Also see: stereo pictures to obstacles for the planner", TRUTHS),
+        argument("viewer", "false", "Also show everything on a web page of this machine", TRUTHS),
         argument("gui", "false", "Show PyBullet's window", TRUTHS),
         argument("autostart", "true", "Configure and activate in order", TRUTHS),
         argument("log_level", "info", "Of all nodes", LOG_LEVELS),
@@ -98,6 +99,7 @@ def options_from(context: LaunchContext) -> Options:
         planner=text("planner") == "true",
         perception=text("perception") == "true",
         capability=text("capability") == "true",
+        viewer=text("viewer") == "true",
     )
 
 

@@ -19,7 +19,7 @@ from manipapy_core import motion
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import Checker, Snapshot
 from manipapy_core.model.elements import Array
-from manipapy_core.motion import Goal, JointGoal, JointTrajectory, NamedGoal, PlanResult, PoseGoal, RegionGoal
+from manipapy_core.motion import Goal, JointGoal, JointTrajectory, NamedGoal, PlanResult, PoseGoal, RegionGoal, TipsGoal
 from manipapy_core.motion.watch import Cancel, Progress
 
 from .arm_model import ArmModel
@@ -102,6 +102,11 @@ class Requests:
             progress=progress,
         )
 
+    def whole_start(self, request: MotionRequest) -> Array | None:
+        """Where a motion begins [rad or m], shape (n,), if the request says so for every joint; else None."""
+        names = self.model.chain.joint_names
+        return positions_by_name(request.start, names) if set(names) <= set(request.start.name) else None
+
     def _goal(self, request: MotionRequest, start: Array) -> Goal:
         if request.kind == MotionRequest.JOINTS:
             if not request.joints.name:
@@ -111,9 +116,22 @@ class Requests:
             return NamedGoal(request.named, dict(self.named))
         if request.kind != MotionRequest.POSE:
             raise InputError(f"kind {request.kind} does not exist; MotionRequest.msg lists those that do")
+        if request.links:
+            return TipsGoal(self._poses_of_links(request))
         T = self._T_base_tip(request.pose)
         position, rotation = _numbers(request.position_tolerance), _numbers(request.rotation_tolerance)
         return RegionGoal(T, position, rotation) if any((*position, *rotation)) else PoseGoal(T)
+
+    def _poses_of_links(self, request: MotionRequest) -> dict[str, Array]:
+        """T_base_link by name of the link, shape (4, 4) each."""
+        links = list(request.links)
+        if len(links) != len(request.poses):
+            raise InputError(f"{len(links)} links and {len(request.poses)} poses for them; give one pose per link")
+        if len(set(links)) != len(links):
+            raise InputError(f"a link is named twice: {', '.join(links)}")
+        if any((*_numbers(request.position_tolerance), *_numbers(request.rotation_tolerance))):
+            raise InputError("tolerances are for the pose of the tip alone; leave them out, or name no links")
+        return dict(zip(links, self._poses(request), strict=True))
 
     def _poses(self, request: MotionRequest) -> Array:
         stamped = list(request.poses) or [request.pose]

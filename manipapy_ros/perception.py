@@ -22,6 +22,7 @@ from stereo_msgs.msg import DisparityImage
 from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics
+from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.geometry import RobotBody
 from manipapy_core.model.elements import Array
@@ -35,6 +36,7 @@ from manipapy_core.perception import (
     StereoModel,
     StereoPair,
 )
+from manipapy_core.perception.opencv import opencv
 
 from . import params, qos
 from .arm_model import DESCRIPTION_PARAMETERS, NoDescription, from_parameters
@@ -47,7 +49,7 @@ from .lifecycle import ManagedNode, run
 from .params import Param, Value
 from .perception_inputs import Gathered, Together
 from .perception_messages import obstacle_markers, obstacles_message
-from .perception_settings import LIVE_PARAMETERS, settings_of
+from .perception_settings import LIVE_PARAMETERS, reach_of, settings_of
 
 INPUTS = ("stereo", "depth", "points")
 PARAMETERS = (
@@ -55,17 +57,20 @@ PARAMETERS = (
     Param("input", "stereo", f"What comes: {', '.join(INPUTS)}"),
     Param("rectify", False, "Take left/image_raw and right/image_raw, and rectify them"),
     Param("skew", 0.02, "How far apart the stamps of left and right may be [s]", minimum=0.0, maximum=1.0),
+    Param("priority", 20, "Of SCHED_FIFO while active, where permitted; 0: ordinary", minimum=0, maximum=49),
     Param("ignore_robot", False, "See the robot itself as an obstacle, for cameras that do not see it"),
     *LIVE_PARAMETERS,
 )
-SAMPLE_JOINTS = 0.01
-"""How often joint states are kept for the time of a picture [s]."""
+SAMPLE_JOINTS = 0.02
+"""How often new joint states are looked at [s]; all that came meanwhile are."""
 LISTEN = 0.2
 """How long the working thread waits before it looks whether it is to end [s]."""
 
 
 class Perception(ManagedNode):
     """One pair of eyes, from configure to cleanup."""
+
+    prompt = True  # an arm that moves must not wait for its eyes because something else computes
 
     def __init__(self) -> None:
         super().__init__("perception", PARAMETERS)
@@ -77,17 +82,20 @@ class Perception(ManagedNode):
             raise NoDescription("the parameter robot, which perception needs,")
         if values["input"] not in INPUTS:
             raise InputError(f"input is {values['input']!r}; choose one of {', '.join(INPUTS)}")
+        # Threads of OpenCV would only fight with loops that cannot wait.
+        opencv().setNumThreads(1)
         self._chain, self._values = model.chain, values
         body = None if values["ignore_robot"] else RobotBody.build(model.robot, model.chain)
-        self._pipeline = Pipeline(body=body, settings=settings_of(values))
+        self._reach = reach_of(model.chain)
+        self._pipeline = Pipeline(body=body, settings=settings_of(values, self._reach))
         self._history = JointHistory()
         self._calibration: Any = None
         self._problem, self._last, self._finished = "no picture has come yet", None, -np.inf
-        self._latency = 0.0
+        self._latency, self._age = 0.0, 0.0
         self._drawn: frozenset[int] = frozenset()
         self._work, self._ending = threading.Event(), False
         self._frames = FrameTree(self)
-        self._states: HotSubscription[JointState] = HotSubscription(self, JointState, "joint_states", qos.NEWEST)
+        self._states: HotSubscription[JointState] = HotSubscription(self, JointState, "joint_states", qos.RECENT)
         self._gathered = self._gather(str(values["input"]), bool(values["rectify"]), float(values["skew"]))
         self._publishers_made = {
             kind: self.create_publisher(kind, name, qos.STATE)
@@ -99,6 +107,7 @@ class Perception(ManagedNode):
         self.add_post_set_parameters_callback(self._take_up_live)
         self._diagnostics = Diagnostics(self, model.robot.name, self._diagnosis)
         self._threads: list[threading.Thread] = []
+        warm_up(body)
 
     def activate(self) -> None:
         """See from now on."""
@@ -148,29 +157,37 @@ class Perception(ManagedNode):
                 return SetParametersResult(successful=False, reason=reason)
         values = {**params.read(self, self.table), **{parameter.name: parameter.value for parameter in changed}}
         try:
-            settings_of(values)
+            settings_of(values, self._reach)
         except InputError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _take_up_live(self, _: Sequence[Parameter]) -> None:
-        self._pipeline.configure(settings_of(params.read(self, self.table)))
+        self._pipeline.configure(settings_of(params.read(self, self.table), self._reach))
 
     # On threads of their own.
 
     def _keep_joints(self) -> None:
         """Remember where the arm was."""
+        self._hurry_thread()
         while not self._ending:
-            state = self._states.newest()
-            if state is not None:
+            for state in self._states.all_new():
+                time_ns = stamp_ns(state.header.stamp)
+                if not self._history.wants(time_ns):
+                    continue
                 try:
-                    q = positions_by_name(state, self._chain.joint_names)
-                    self._history.add(stamp_ns(state.header.stamp), q)
+                    self._history.add(time_ns, positions_by_name(state, self._chain.joint_names))
                 except InputError as error:
                     self.get_logger().warning(f"joint state not used: {error}", throttle_duration_sec=5.0)
             time.sleep(SAMPLE_JOINTS)
 
+    def _hurry_thread(self) -> None:
+        """Real-time scheduling for this thread, where permitted: behind every loop, before what only computes."""
+        if self._values["priority"]:
+            enter_realtime(int(self._values["priority"]), lock_memory=False)
+
     def _see(self) -> None:
+        self._hurry_thread()
         while not self._ending:
             self._work.wait(LISTEN)
             self._work.clear()
@@ -189,6 +206,9 @@ class Perception(ManagedNode):
             self._problem, self._last, self._finished = "", perceived, time.monotonic()
             self._latency = self._finished - began
             self._publish(perceived, frame, together.messages[0].header, frame_id)
+            # Joint states are stamped by the same clock, and finer than simulated time is told.
+            newest_ns = self._history.newest_ns
+            self._age = 0.0 if newest_ns is None else 1e-9 * (newest_ns - perceived.time_ns)
 
     def _frame(self, together: Together) -> tuple[Frame, str]:
         first = together.messages[0]
@@ -234,13 +254,17 @@ class Perception(ManagedNode):
         # Pictures are large: they are made into messages only for those who look.
         if perceived.disparity is not None and self._publishers_made[DisparityImage].get_subscription_count():
             self._publishers_made[DisparityImage].publish(disparity_message(perceived.disparity, optical, stamp))
-        if perceived.points is not None and self._publishers_made[PointCloud2].get_subscription_count():
+        if self._publishers_made[PointCloud2].get_subscription_count() and perceived.points is not None:
             self._publishers_made[PointCloud2].publish(points_message(perceived.points, base, stamp))
 
     def _diagnosis(self) -> Report:
         missing = self._gathered.missing()
         last, silence = self._last, time.monotonic() - self._finished
-        numbers = {"dropped frames": str(self._gathered.dropped), "latency [ms]": f"{1e3 * self._latency:.1f}"}
+        numbers = {
+            "dropped frames": str(self._gathered.dropped),
+            "latency [ms]": f"{1e3 * self._latency:.1f}",
+            "camera to obstacle [ms]": f"{1e3 * self._age:.1f}",
+        }
         if last is not None:
             numbers |= {
                 "obstacles": str(len(last.obstacles)),
@@ -258,6 +282,19 @@ class Perception(ManagedNode):
         if last is not None and last.reasons:
             return Report(Level.WARN, "; ".join(reason.value for reason in last.reasons), numbers)
         return Report(Level.OK, "seeing", numbers)
+
+
+def warm_up(body: RobotBody | None) -> None:
+    """Load all that is compiled, so that the first picture is understood as quickly as the others."""
+    random = np.random.default_rng(0)
+    picture = random.integers(0, 256, (96, 160), dtype=np.uint8)
+    stereo = StereoModel.ideal(160, 96, 120.0, 120.0, 80.0, 48.0, 0.1)
+    pipeline = Pipeline(stereo, body=body)
+    q = None if body is None else np.zeros(body.chain.n)
+    for number in range(2):
+        # Everything is as far away as a shift of twelve pixels says.
+        pair = StereoPair(number, np.eye(4), np.roll(picture, 12, axis=1), picture, q)
+        pipeline.feed(pair)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -17,7 +17,7 @@ from manipapy_core.model.elements import Array
 from manipapy_core.motion import JointTrajectory, Phase, PlanResult, PlanStatus
 
 from .arm_client import ArmClient
-from .client import Client, NoAnswer
+from .client import GivenUp, NoAnswer
 from .conversions import positions_by_name
 from .motion_requests import Requests, trajectory_message
 from .trajectory_messages import seconds
@@ -48,7 +48,7 @@ class PlannedMotion:
     """Moves an arm along plans; called by planning threads.
 
     Args:
-        client: Talks to the controller on a thread of its own, so that the node may wait for a motion to end.
+        arm: Talks to the controller on a thread of its own, so that the node may wait for a motion to end.
         requests: Plans.
         snapshot: The world as it is now.
         tries: Motions that may be planned for a goal that does not say.
@@ -58,7 +58,7 @@ class PlannedMotion:
 
     def __init__(
         self,
-        client: Client,
+        arm: ArmClient,
         requests: Requests,
         snapshot: Callable[[], Snapshot],
         tries: int,
@@ -66,28 +66,29 @@ class PlannedMotion:
         say: Callable[[str], object],
     ):
         self.snapshot = snapshot
-        self._arm = ArmClient(client)
+        self._arm = arm
         self._requests, self._tries, self._show, self._say = requests, tries, show, say
         self._states = threading.Lock()
 
-    def state(self) -> JointState:
+    def state(self, cancel: threading.Event | None = None) -> JointState:
         """Where the arm is now.
 
         Raises:
             NoAnswer: No joint state comes.
+            GivenUp: None came before it was cancelled.
         """
         with self._states:
-            self._arm.joint_state(ANSWER)  # may have been waiting here for long; the next one is new
-            return self._arm.joint_state(ANSWER)
+            return self._arm.new_joint_state(ANSWER, give_up=lambda: cancel is not None and cancel.is_set())
 
-    def positions(self) -> Array:
+    def positions(self, cancel: threading.Event | None = None) -> Array:
         """Where the arm is now [rad or m], shape (n,).
 
         Raises:
             NoAnswer: No joint state comes.
+            GivenUp: None came before it was cancelled.
             InputError: The joint states lack a joint of the arm, or hold numbers that are none.
         """
-        return positions_by_name(self.state(), self._requests.model.chain.joint_names)
+        return positions_by_name(self.state(cancel), self._requests.model.chain.joint_names)
 
     def reached(self) -> JointState:
         """Where the arm is now; an empty message if nobody tells."""
@@ -104,6 +105,14 @@ class PlannedMotion:
             NoAnswer: There is no arm to move.
             MotionFailed: The controller ended the motion; the text says why.
         """
+        try:
+            return self._carry_out(request, tries, cancel, tell)
+        except GivenUp:
+            if not cancel.is_set():
+                raise
+            return Ended(PlanStatus.CANCELLED, "cancelled while waiting for joint states or for the controller")
+
+    def _carry_out(self, request: MotionRequest, tries: int, cancel: threading.Event, tell: Tell) -> Ended:
         allowed, blocked_by = tries or self._tries, ""
         for attempt in range(1, allowed + 1):
             world = self.snapshot()
@@ -111,11 +120,15 @@ class PlannedMotion:
             def planning(phase: Phase, _: float, attempt: int = attempt) -> None:
                 tell(phase.value, 0.0, attempt)
 
-            plan = self._requests.plan(request, self.positions(), world, cancel, planning)
+            plan = self._requests.plan(request, self.positions(cancel), world, cancel, planning)
             self._show(plan)
             if not plan.success or plan.trajectory is None:
                 after = f" (the way was blocked by {blocked_by})" if blocked_by else ""
                 return Ended(plan.status, f"{plan.message}{after}", attempt)
+            tell("waiting", 0.0, attempt)
+            self._arm.controller(ANSWER, give_up=cancel.is_set)
+            if cancel.is_set():
+                return Ended(PlanStatus.CANCELLED, "cancelled before the arm moved", attempt)
             follower = _Follower(self, request, plan.trajectory, world, cancel)
             self._arm.move(
                 trajectory_message(plan.trajectory, self._requests.model.chain.joint_names),

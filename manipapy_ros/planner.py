@@ -1,8 +1,8 @@
 """The node `planner`: collision-free motions to goals, and the world that they must not touch.
 
 Offers the actions `~/plan_motion` (plan) and `~/move` (plan, execute, watch, stop and plan anew), and the services
-`~/change_world` and `~/list_objects`. Takes `joint_states`, and obstacles that cameras see on `obstacles`. Publishes
-`~/display_path` and `~/world_markers`.
+`~/change_world` and `~/list_objects`. Takes `joint_states`, obstacles that cameras see on `obstacles`, and, where
+moveit_msgs is installed, objects on `collision_object`. Publishes `~/display_path` and `~/world_markers`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from manipapy_msgs.msg import ObstacleArray
@@ -25,10 +26,12 @@ from manipapy_core.model.elements import Array
 from manipapy_core.motion import PlanResult, make_ready
 from manipapy_core.sim import read_scene
 
-from . import qos
+from . import moveit_objects, qos
+from .arm_client import ArmClient
 from .arm_model import DESCRIPTION_PARAMETERS, ArmModel, NoDescription, from_parameters, warm_up
 from .client import Client
 from .diagnostics import Diagnostics, Level, Report
+from .frame_tree import FrameTree
 from .lifecycle import ManagedNode, NotActive, run
 from .motion_requests import Defaults, Requests
 from .params import Param, Value
@@ -53,6 +56,9 @@ PARAMETERS = (
         "initial_positions", [], "Joint positions that the name home stands for", kind=Parameter.Type.DOUBLE_ARRAY
     ),
 )
+HAND_OVER = 1e-4
+"""How long planning threads and the executor keep the interpreter from each other [s]; 5 ms, the default, is a third
+of what planning takes."""
 DRAW_EVERY = 0.5
 """How often the world is drawn if it has changed, and looked at for stale obstacles [s]."""
 
@@ -83,15 +89,22 @@ class Planner(ManagedNode):
         self._path_publisher = self.create_publisher(MarkerArray, "~/display_path", qos.LATCHED)
         self._world_publisher = self.create_publisher(MarkerArray, "~/world_markers", qos.LATCHED)
         self._client = Client("planner_of", self.get_namespace())
+        arm = ArmClient(
+            self._client, watcher=self.get_fully_qualified_name(), states=self.resolve_topic_name("joint_states")
+        )
         self._motion = PlannedMotion(
-            self._client, requests, self._world.snapshot, int(values["tries"]), self._show, self.get_logger().info
+            arm, requests, self._world.snapshot, int(values["tries"]), self._show, self.get_logger().info
         )
         self._goals = PlanningGoals(self, requests, self._motion, lambda: self.is_active, self._show)
         self._services_offered = [
             self.create_service(ChangeWorld, "~/change_world", self._on_change),
             self.create_service(ListObjects, "~/list_objects", self._on_list),
         ]
-        self._seen = self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST)
+        self._subscriptions_made = [
+            self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST)
+        ]
+        self._frames: FrameTree | None = None
+        self._listen_to_moveit()
         self._timer = self.create_timer(DRAW_EVERY, self._look_around, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._diagnostics = Diagnostics(self, model.robot.name, self._diagnosis)
         chain = model.chain
@@ -110,7 +123,10 @@ class Planner(ManagedNode):
         self._client.close()
         self._diagnostics.destroy()
         self.destroy_timer(self._timer)
-        self.destroy_subscription(self._seen)
+        for subscription in self._subscriptions_made:
+            self.destroy_subscription(subscription)
+        if self._frames is not None:
+            self._frames.destroy()
         for service in self._services_offered:
             self.destroy_service(service)
         for publisher in (self._path_publisher, self._world_publisher):
@@ -146,6 +162,28 @@ class Planner(ManagedNode):
             self._world.see(message)
         except InputError as error:
             self.get_logger().warning(f"obstacles not taken over: {error}", throttle_duration_sec=5.0)
+
+    def _listen_to_moveit(self) -> None:
+        """Objects as programs for MoveIt publish them, where their message is installed."""
+        kind = moveit_objects.message_type()
+        if kind is None:
+            return
+        frames = self._frames = FrameTree(self)
+        self._moveit = moveit_objects.MoveItObjects(
+            self._world.world,
+            lambda name, time_ns: self._world.frame(name, frames, time_ns or self.get_clock().now().nanoseconds),
+        )
+        self._subscriptions_made.append(
+            self.create_subscription(kind, moveit_objects.TOPIC, self._on_moveit_object, moveit_objects.QUEUE)
+        )
+
+    def _on_moveit_object(self, message: Any) -> None:
+        try:
+            if not self.is_active:
+                raise NotActive(self.get_fully_qualified_name())
+            self.get_logger().info(f"{moveit_objects.TOPIC}: {self._moveit.take_over(message)}")
+        except ManipapyError as error:
+            self.get_logger().warning(f"{moveit_objects.TOPIC}: {message.id!r} was not taken over: {error}")
 
     def _look_around(self) -> None:
         """Deal with obstacles nobody talks about any more, and draw what has changed."""
@@ -195,6 +233,7 @@ def _named(model: ArmModel, values: dict[str, Value]) -> dict[str, Array]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until it is stopped."""
+    sys.setswitchinterval(HAND_OVER)
     return run(Planner, argv)
 
 

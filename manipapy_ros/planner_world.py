@@ -20,6 +20,7 @@ from manipapy_core.sim import scene as scenes
 from manipapy_core.sim.scene import solid_parts
 
 from .arm_model import ArmModel
+from .frame_tree import FrameTree
 from .world_messages import SEEN, message_of, pose_of, seen_objects, shape_of
 
 
@@ -155,6 +156,19 @@ class PlannerWorld:
         poses = kinematics.link_poses(chain, self._positions())
         self.world.detach(name, poses[chain.link_names.index(thing.link)] @ thing.T_link_object)
         return f"{name!r} put down where it is"
+
+    def frame(self, name: str, frames: FrameTree, time_ns: int) -> Array:
+        """T_base_frame of any frame, shape (4, 4): links are where the arm holds them now, others where tf has them.
+
+        Raises:
+            InputError: Nobody knows where it is.
+        """
+        chain = self._model.chain
+        if name not in self._model.robot.links:
+            return np.eye(4) if not name else frames.pose(chain.base, name, time_ns)
+        if chain.link_placements[chain.link_names.index(name)][0] < 0:
+            return self._T_base_frame(name)
+        return kinematics.link_poses(chain, self._positions())[chain.link_names.index(name)]
 
     def _pose(self, thing: CollisionObject) -> Array:
         return self._T_base_frame(thing.header.frame_id) @ pose_of(thing.pose)

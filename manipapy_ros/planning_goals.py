@@ -14,6 +14,7 @@ from rclpy.node import Node
 from manipapy_core.errors import ManipapyError
 from manipapy_core.motion import Phase, PlanResult, PlanStatus
 
+from .client import GivenUp
 from .deferred_action import DeferredActionServer, not_used
 from .lifecycle import NotActive
 from .motion_requests import FAILURE, Requests, result_message
@@ -115,13 +116,19 @@ class PlanningGoals:
         try:
             self._check_welcome()
             request, world = handle.request.request, self._motion.snapshot()
-            q_now = self._motion.positions()
+            start = self._requests.whole_start(request)
+            q_now = self._motion.positions(cancel) if start is None else start
             result = self._requests.plan(request, q_now, world, cancel, tell)
+        except GivenUp as error:
+            status = PlanStatus.CANCELLED if cancel.is_set() else None
+            code = FAILURE if status is None else status.moveit_code
+            self._finish(handle, PlanMotion.Result(error_code=code, text=str(error)), status)
+            return
         except ManipapyError as error:
             self._finish(handle, PlanMotion.Result(error_code=FAILURE, text=str(error)), None)
             return
-        self._show(result)
         self._finish(handle, result_message(result, self._requests.model.chain.joint_names), result.status)
+        self._show(result)
 
     def _move(self, handle: ServerGoalHandle, cancel: threading.Event) -> None:
         def tell(phase: str, progress: float, attempt: int) -> None:

@@ -18,6 +18,9 @@ STATE = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=10, reliability=Reliab
 NEWEST = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """For loops that only want the newest message: never waits for a lost one, and matches every publisher."""
 
+RECENT = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""For those who want to know what was half a second ago, even if they were kept from looking until now."""
+
 COMMAND = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.RELIABLE)
 """Commands: the newest counts; reliable, because the controllers of ros2_control subscribe so."""
 

@@ -1,6 +1,6 @@
 """The stereo camera of the simulation: asks for frames at its rate; a process of its own renders and publishes them.
 
-Rendering takes a hundred milliseconds and would stop physics for as long, and so would carrying pictures through the
+Rendering takes tens of milliseconds and would stop physics for as long, and so would carrying pictures through the
 process of the physics. This side only hands over where everything is; `sim_camera_worker` does the rest.
 """
 
@@ -17,6 +17,7 @@ from manipapy_core.sim import Pinhole, RenderError, SimRobot, StereoCamera, Ster
 
 from .params import Param, Value
 
+ENCODINGS = ("rgb8", "mono8")
 CAMERA_PARAMETERS = (
     Param("camera.enabled", False, "Render a stereo pair: left and right image_rect, camera_info, left depth"),
     Param("camera.name", "stereo", "Frames are <name>_left_optical_frame and <name>_right_optical_frame"),
@@ -25,6 +26,7 @@ CAMERA_PARAMETERS = (
     Param("camera.field_of_view", 1.2, "Between the left and the right edge [rad]", minimum=0.1, maximum=2.8),
     Param("camera.baseline", 0.1, "Between the two cameras [m]", minimum=0.001, maximum=2.0),
     Param("camera.rate", 8.0, "Pairs per second, as far as the machine can [Hz]", minimum=0.1, maximum=60.0),
+    Param("camera.encoding", "rgb8", f"Of the pictures: {', '.join(ENCODINGS)}; grey is sent faster"),
     Param("camera.link", "", "Link that carries the pair; empty: it stands in the world"),
     Param("camera.position", [1.4, 0.0, 0.9], "Of the left camera in the link or the world [m]",
           kind=Parameter.Type.DOUBLE_ARRAY),
@@ -46,6 +48,8 @@ def stereo_camera(robot: SimRobot, values: dict[str, Value]) -> StereoCamera:
     """
     width, height = int(values["camera.width"]), int(values["camera.height"])
     pinhole = Pinhole.from_field_of_view(width, height, float(values["camera.field_of_view"]))
+    if values["camera.encoding"] not in ENCODINGS:
+        raise InputError(f"camera.encoding is {values['camera.encoding']!r}; choose one of {', '.join(ENCODINGS)}")
     points = {}
     for name in ("camera.position", "camera.target"):
         points[name] = list(values[name])
@@ -80,7 +84,7 @@ class Camera:
         command = [
             *(sys.executable, "-m", "manipapy_ros.sim_camera_worker"),
             *("--ros-args", "-r", f"__ns:={node.get_namespace()}", "-r", f"__node:={node.get_name()}_camera"),
-            *("-p", f"name:={values['camera.name']}", "--"),
+            *("-p", f"name:={values['camera.name']}", "-p", f"encoding:={values['camera.encoding']}", "--"),
         ]
         self._process = StereoProcess(self.description, command=command)
         self._timer = node.create_timer(

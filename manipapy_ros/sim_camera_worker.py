@@ -1,7 +1,8 @@
 """The process that renders the stereo camera of `sim_bridge` and publishes what it sees.
 
 Topics as stereo_image_proc has them: `left/image_rect`, `left/camera_info`, `right/image_rect`, `right/camera_info`
-(rgb8; the baseline stands in P of the right one), and the true `left/depth` (32FC1, metres, inf where nothing is).
+(rgb8 or mono8; the baseline stands in P of the right one), and for those who listen the true `left/depth` (32FC1,
+metres, inf where nothing is).
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class StereoPublisher(Node):
     def __init__(self) -> None:
         super().__init__("sim_camera")
         self.declare_parameter("name", "stereo")
+        self.declare_parameter("encoding", "rgb8")
         self._frames = optical_frames(self.get_parameter("name").value)
+        self._encoding: str = self.get_parameter("encoding").value
         sides = ("left", "right")
         self._images = [self.create_publisher(Image, f"{side}/image_rect", qos.STATE) for side in sides]
         self._infos = [self.create_publisher(CameraInfo, f"{side}/camera_info", qos.STATE) for side in sides]
@@ -39,12 +42,19 @@ class StereoPublisher(Node):
         """Both pictures and the depth, all with the stamp of the instant that they show."""
         stamp = Time()
         stamp.sec, stamp.nanosec = divmod(frame.time_ns, 1_000_000_000)
-        pictures = (frame.left, frame.right)
+        pictures = (frame.left, frame.right) if self._encoding == "rgb8" else (_grey(frame.left), _grey(frame.right))
         projections = (camera.P_left, camera.P_right)
         for side in range(2):
             self._infos[side].publish(_info(camera, projections[side], self._frames[side], stamp))
-            self._images[side].publish(_image(pictures[side], "rgb8", self._frames[side], stamp))
-        self._depth.publish(_image(frame.depth, "32FC1", self._frames[0], stamp))
+            self._images[side].publish(_image(pictures[side], self._encoding, self._frames[side], stamp))
+        if self._depth.get_subscription_count():
+            self._depth.publish(_image(frame.depth, "32FC1", self._frames[0], stamp))
+
+
+def _grey(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Brightness as in television: 0.299 R + 0.587 G + 0.114 B, in 256ths."""
+    weighted = picture @ np.array([77, 150, 29], np.uint16)
+    return (weighted >> 8).astype(np.uint8)
 
 
 def _image(pixels: NDArray[np.uint8] | NDArray[np.float32], encoding: str, frame: str, stamp: Time) -> Image:

@@ -20,6 +20,7 @@ from manipapy_core.errors import ManipapyError
 
 from .control_thread import ControlThread
 from .deferred_action import DeferredActionServer, not_used
+from .goal_watch import Watchers
 from .lifecycle import NotActive
 from .trajectory_messages import point, seconds, tolerances_from_goal, trajectory_from_message
 
@@ -41,9 +42,12 @@ class TrajectoryGoals:
         node: Whose action and topic they are.
         thread: What executes them.
         is_active: Whether goals are welcome.
+        watcher_silence: How long one who watches over a goal may say nothing [s].
     """
 
-    def __init__(self, node: Node, thread: ControlThread, is_active: Callable[[], bool]):
+    def __init__(
+        self, node: Node, thread: ControlThread, is_active: Callable[[], bool], *, watcher_silence: float
+    ):
         self._node, self._thread, self._is_active = node, thread, is_active
         self._book: list[_Entry] = []
         self._server = DeferredActionServer(
@@ -57,11 +61,13 @@ class TrajectoryGoals:
             result_timeout=KEEP_RESULTS,
         )
         self._topic = node.create_subscription(TrajectoryMessage, "~/joint_trajectory", self._on_message, 1)
+        self._watchers = Watchers(node, watcher_silence)
 
     def destroy(self) -> None:
         """Takes action and topic away."""
         self.abandon("the controller is going away")
         self._node.destroy_subscription(self._topic)
+        self._watchers.destroy()
         self._server.destroy()
 
     def abandon(self, reason: str) -> None:
@@ -74,6 +80,7 @@ class TrajectoryGoals:
         """Reports what has ended, and feedback of what runs; to be called some fifty times a second."""
         if not self._book:
             return
+        self._end_unwatched()
         try:
             status = self._thread.controller.status()
         except ControllerBusy:
@@ -85,6 +92,17 @@ class TrajectoryGoals:
                 self._end(entry.handle, outcome)
             elif entry.handle is not None and status.goal is entry.plan:
                 entry.handle.publish_feedback(self._feedback(status))
+
+    def _end_unwatched(self) -> None:
+        """Brings the arm to rest if the one who watched over its goal is gone."""
+        self._watchers.listen()
+        for entry in self._book:
+            who = None if entry.handle is None else self._watchers.lost(bytes(entry.handle.goal_id.uuid))
+            if who is not None and entry.plan.outcome is None:
+                silence = f"silent for {self._watchers.silence:g} s"
+                text = f"{who}, which watched over this motion, has been {silence}; the arm is held"
+                entry.plan.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, text))
+                self._thread.controller.cancel(entry.plan)
 
     def _on_goal(self, handle: ServerGoalHandle) -> None:
         handle.execute()

@@ -28,10 +28,16 @@ from .placement import Combine, Floor, Placement, PlacementMap, place_base, scor
 from .polygons import Polygon
 from .polytope import Ball, Polytope, Source
 from .projection import project
-from .reach_build import Plan, build_map, verify_edges
+from .reach_archive import NotAMap
+from .reach_build import build_map, verify_edges
 from .reach_grid import Grid
+from .reach_grid6 import PoseGrid
 from .reach_map import ReachMap
-from .reach_store import NotAMap, OtherRobot, load_map, save_map
+from .reach_plan import Plan
+from .reach_store import OtherRobot, load_map, save_map
+from .reach_voxels import Voxels, voxels
+from .self_distance import self_distances
+from .stability import centre_of_mass, stands
 from .workspace import Workspace, sample_workspace
 
 __all__ = [
@@ -56,16 +62,19 @@ __all__ = [
     "Plan",
     "Polygon",
     "Polytope",
+    "PoseGrid",
     "ReachMap",
     "SetRates",
     "Source",
     "Step",
     "TwistFollower",
     "Unbounded",
+    "Voxels",
     "Workspace",
     "acceleration_ellipsoid",
     "acceleration_polytope",
     "build_map",
+    "centre_of_mass",
     "constrained_step",
     "effort_set",
     "force_ellipsoid",
@@ -85,7 +94,9 @@ __all__ = [
     "sampled_step",
     "save_map",
     "score_floor",
+    "self_distances",
     "slice_by_plane",
+    "stands",
     "tip_jacobian",
     "tip_map",
     "velocity_ellipsoid",
@@ -94,4 +105,5 @@ __all__ = [
     "velocity_volume_gradient",
     "verify_edges",
     "volume_gradient",
+    "voxels",
 ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import lie
 from ..errors import InputError
 from .ellipsoids import Ellipsoid
-from .placement import PlacementMap
+from .placement import Placement, PlacementMap
 from .polytope import Polytope
 from .reach_map import ReachMap
 
@@ -71,13 +73,15 @@ def draw_ellipsoid(
 
 
 def draw_map_slice(
-    axes: Any, reach: ReachMap, *, height: float, tilt: float = np.pi, penalised: bool = False
+    axes: Any, reach: ReachMap, *, height: float, tilt: float = np.pi, penalised: bool = False, clearance: bool = False
 ) -> Any:
     """Colours the reachable places of one height by the best quality, in plane axes.
 
     Args:
         height: Of the tip in the base frame [m].
         tilt: Between the tip's z axis and the base's [rad]; π is a grasp from above.
+        penalised: Take the quality in which joint limits count.
+        clearance: Take the distance between the arm's own links instead [m].
 
     Returns:
         The image, for a colour bar.
@@ -90,11 +94,27 @@ def draw_map_slice(
     c, s = np.cos(tilt), np.sin(tilt)
     T[..., :3, :3] = [[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]
     T[..., 0, 3], T[..., 1, 3], T[..., 2, 3], T[..., 3, 3] = x, y, height, 1.0
-    return _image(axes, reach.quality(T, penalised=penalised).astype(np.float64), (-half, half, -half, half))
+    values = np.nan_to_num(reach.clearances(T)) if clearance else reach.quality(T, penalised=penalised)
+    return _image(axes, values.astype(np.float64), (-half, half, -half, half))
 
 
-def draw_placements(axes: Any, scored: PlacementMap) -> Any:
-    """Colours the floor by the best score over all headings, in plane axes; returns the image."""
+def draw_placements(axes: Any, scored: PlacementMap, places: Sequence[Placement] = ()) -> Any:
+    """Colours the floor by the best score over all headings, in plane axes; returns the image.
+
+    Outlines show where the base may and may not stand, crosses the grasps, and arrows the places that are given.
+    """
+    floor = scored.floor
+    for polygons, colour in ((floor.keep_in, "tab:green"), (floor.keep_out, "tab:red")):
+        for polygon in polygons:
+            closed = np.vstack([polygon.corners, polygon.corners[:1]])
+            axes.plot(*closed.T, color=colour, linewidth=1.2)
+    axes.plot(*(lie.inverse(floor.T_world_floor) @ scored.grasps)[:, :2, 3].T, "kx")
+    for place in places:
+        c, s = np.cos(place.heading), np.sin(place.heading)
+        axes.annotate("", (place.x + 0.12 * c, place.y + 0.12 * s), (place.x, place.y), arrowprops={"arrowstyle": "->"})
+        if floor.footprint is not None:
+            corners = floor.footprint.corners @ np.array([[c, s], [-s, c]]) + [place.x, place.y]
+            axes.fill(*corners.T, facecolor="none", edgecolor="black", linewidth=0.8)
     step = 0.5 * float(scored.x[1] - scored.x[0]) if len(scored.x) > 1 else 0.05
     extent = (scored.x[0] - step, scored.x[-1] + step, scored.y[0] - step, scored.y[-1] + step)
     return _image(axes, scored.best_over_heading, extent)

@@ -142,34 +142,33 @@ def near_points(
             chosen = _nearest_per_owner(gap, owner, influence, per_pair)
             if not len(chosen):
                 continue
+            allowed = [snapshot.may_touch(groups[index].name, thing.name) for index in owner[chosen]]
+            chosen = chosen[~np.array(allowed)]
             distance, away = _to_object(thing.shape, thing.T_base_object, centres[chosen])
-            for at, length, direction in zip(chosen, distance, away):
-                group = groups[owner[at]]
-                if not snapshot.may_touch(group.name, thing.name):
-                    other = centres[at] - length * direction
-                    rows.append(_row(gap[at], -direction, centres[at], radii[at], other, group.frame - 1, WORLD))
-                    names.append((group.name, thing.name))
+            other = centres[chosen] - distance[:, None] * away
+            bodies = np.array([(groups[index].frame - 1, WORLD) for index in owner[chosen]]).reshape(-1, 2)
+            rows.append(np.column_stack([gap[chosen], -away, centres[chosen], radii[chosen], other, bodies]))
+            names += [(groups[index].name, thing.name) for index in owner[chosen]]
     if self_collision:
         for pair in pairs:
+            a, b = groups[pair.first], groups[pair.second]
             (first, radius), (second, other_radius) = spheres[pair.first], spheres[pair.second]
-            between = second[None] - first[:, None]
-            length = np.linalg.norm(between, axis=-1)
-            gap = length - radius[:, None] - other_radius[None]
-            order = np.argsort(gap, axis=None)[:per_pair]
-            for at, other_at in zip(*np.unravel_index(order, gap.shape)):
-                if gap[at, other_at] < influence and length[at, other_at] > 1e-9:
-                    a, b = groups[pair.first], groups[pair.second]
-                    rows.append(
-                        _row(
-                            gap[at, other_at], between[at, other_at] / length[at, other_at], first[at], radius[at],
-                            second[other_at], a.frame - 1, b.frame - 1,
-                        )
-                    )  # fmt: skip
-                    names.append((a.name, b.name))
-    if not rows:
+            gap = np.sqrt(_squares(first, second)) - radius[:, None] - other_radius
+            at, other_at = np.unravel_index(np.argsort(gap, axis=None)[:per_pair], gap.shape)
+            between = second[other_at] - first[at]
+            apart = np.linalg.norm(between, axis=1)  # again, because the squares have lost digits
+            gaps = apart - radius[at] - other_radius[other_at]
+            near = (gaps < influence) & (apart > 1e-9)
+            if not near.any():
+                continue
+            at, other_at, gaps, normals = at[near], other_at[near], gaps[near], between[near] / apart[near, None]
+            bodies = np.tile([float(a.frame - 1), float(b.frame - 1)], (len(gaps), 1))
+            rows.append(np.column_stack([gaps, normals, first[at], radius[at], second[other_at], bodies]))
+            names += [(a.name, b.name)] * len(gaps)
+    if not names:
         none, no_bodies = np.zeros((0, 3)), np.zeros(0, np.int64)
         return NearPoints((), np.zeros(0), none, none, np.zeros(0), none, no_bodies, no_bodies)
-    table = np.array(rows)
+    table = np.concatenate(rows)
     order = np.argsort(table[:, 0], kind="stable")
     table = table[order]
     bodies = table[:, 11:].astype(np.int64)
@@ -177,10 +176,6 @@ def near_points(
         tuple(names[index] for index in order),
         table[:, 0], table[:, 1:4], table[:, 4:7], table[:, 7], table[:, 8:11], bodies[:, 0], bodies[:, 1],
     )  # fmt: skip
-
-
-def _row(gap: float, normal: Array, centre: Array, radius: float, other: Array, body: int, other_body: int) -> Array:
-    return np.array([gap, *normal, *centre, radius, *other, body, other_body])
 
 
 @functools.lru_cache(maxsize=32)

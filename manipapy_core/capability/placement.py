@@ -147,9 +147,7 @@ def score_floor(
         raise InputError(f"step is {step}; give a distance above zero [m]")
     local = (lie.inverse(floor.T_world_floor) @ T)[:, :2, 3]
     # No base farther from a grasp than the arm is long can reach it.
-    reach_length = float(np.hypot(reach.grid.radius, max(abs(reach.grid.lowest), reach.grid.radius))) + np.linalg.norm(
-        floor.T_floor_base[:2, 3]
-    )
+    reach_length = reach.grid.reach + float(np.linalg.norm(floor.T_floor_base[:3, 3]))
     low, high = local.max(axis=0) - reach_length, local.min(axis=0) + reach_length
     axes = [spacing * np.arange(np.ceil(low[k] / spacing), np.floor(high[k] / spacing) + 1) for k in range(2)]
     angle = 2.0 * np.pi * np.arange(headings) / headings

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ShapeError
+from ..errors import InputError, ShapeError
 
 Array = NDArray[np.float64]
+
+CHUNK = 4096
+"""Polygons compared at a time."""
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+BETWEEN_NUMBERS = re.compile(r"[\s,;()\[\]]*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +43,17 @@ class Polygon:
         reach = radius / np.cos(np.pi / corners)
         return cls(reach * np.column_stack([np.cos(angle), np.sin(angle)]))
 
+    @classmethod
+    def from_text(cls, text: str) -> Polygon:
+        """Corners as numbers in turn, "0 0, 1 0, 1 1" or "[[0, 0], [1, 0], [1, 1]]", on one line or more [m]."""
+        numbers = [float(word) for word in NUMBER.findall(text)]
+        if BETWEEN_NUMBERS.fullmatch(NUMBER.sub("", text)) is None or len(numbers) < 6 or len(numbers) % 2:
+            raise InputError(f'{text!r} is no polygon; write three corners or more, such as "0 0, 1 0, 1 1"')
+        return cls(np.reshape(numbers, (-1, 2)))
+
     def contains(self, points: Array) -> NDArray[np.bool_]:
         """Which points (..., 2) lie inside: those from which a ray crosses the rim an odd number of times."""
-        x, y = points[..., 0, None], points[..., 1, None]
-        x0, y0 = self.corners.T
-        x1, y1 = np.roll(self.corners, -1, axis=0).T
-        crosses = (y0 > y) != (y1 > y)
-        rise = np.where(y1 == y0, 1.0, y1 - y0)
-        return (crosses & (x < (x1 - x0) * (y - y0) / rise + x0)).sum(axis=-1) % 2 == 1
+        return _inside(self.corners, points)
 
 
 def polygons_overlap(placed: Array, other: Polygon) -> NDArray[np.bool_]:
@@ -59,15 +68,27 @@ def polygons_overlap(placed: Array, other: Polygon) -> NDArray[np.bool_]:
     shape = placed.shape[:-2]
     flat = placed.reshape(-1, *placed.shape[-2:])
     hit = hit.reshape(-1)
-    for index in np.flatnonzero(~hit):
-        own = Polygon(flat[index])
-        hit[index] = bool(own.contains(other.corners).any()) or _edges_cross(flat[index], other.corners)
+    for start in range(0, len(flat), CHUNK):
+        open_ = start + np.flatnonzero(~hit[start : start + CHUNK])
+        own = flat[open_]
+        hit[open_] = _inside(own[:, None], other.corners).any(axis=-1) | _edges_cross(own, other.corners)
     return hit.reshape(shape)
 
 
-def _edges_cross(a: Array, b: Array) -> bool:
-    p, r = a[:, None], (np.roll(a, -1, axis=0) - a)[:, None]
-    q, s = b[None], (np.roll(b, -1, axis=0) - b)[None]
+def _inside(corners: Array, points: Array) -> NDArray[np.bool_]:
+    """Which points (..., 2) lie in polygons (..., corners, 2)."""
+    x, y = points[..., 0, None], points[..., 1, None]
+    x0, y0 = corners[..., 0], corners[..., 1]
+    x1, y1 = np.roll(x0, -1, axis=-1), np.roll(y0, -1, axis=-1)
+    crosses = (y0 > y) != (y1 > y)
+    rise = np.where(y1 == y0, 1.0, y1 - y0)
+    return (crosses & (x < (x1 - x0) * (y - y0) / rise + x0)).sum(axis=-1) % 2 == 1
+
+
+def _edges_cross(a: Array, b: Array) -> NDArray[np.bool_]:
+    """Which rims of many polygons (N, corners, 2) cross that of one (corners, 2)."""
+    p, r = a[:, :, None], (np.roll(a, -1, axis=1) - a)[:, :, None]
+    q, s = b[None, None], (np.roll(b, -1, axis=0) - b)[None, None]
     between = q - p
 
     def cross(u: Array, v: Array) -> Array:
@@ -77,4 +98,4 @@ def _edges_cross(a: Array, b: Array) -> bool:
     parallel = np.abs(denominator) < 1e-15
     safe = np.where(parallel, 1.0, denominator)
     t, u = cross(between, s) / safe, cross(between, r) / safe
-    return bool((~parallel & (t >= 0.0) & (t <= 1.0) & (u >= 0.0) & (u <= 1.0)).any())
+    return np.asarray((~parallel & (t >= 0.0) & (t <= 1.0) & (u >= 0.0) & (u <= 1.0)).any(axis=(1, 2)))

@@ -129,6 +129,8 @@ def _tidy(X, Y, corners, planes, L, centre, joint_centre, half):  # type: ignore
         w0, w1, w2 = w[0] - o[0], w[1] - o[1], w[2] - o[2]
         volume += (u0 * (v1 * w2 - v2 * w1) - u1 * (v0 * w2 - v2 * w0) + u2 * (v0 * w1 - v1 * w0)) / 6.0
         x, y, z, h = planes[facet, 0], planes[facet, 1], planes[facet, 2], planes[facet, 3]
+        if x == 0.0 and y == 0.0 and z == 0.0:
+            continue  # three corners on a line: closes the surface, bounds nothing
         # n·z ≤ h is n·L⁻¹ (x − centre) ≤ h
         a0 = x * K[0, 0] + y * K[1, 0] + z * K[2, 0]
         a1 = x * K[0, 1] + y * K[1, 1] + z * K[2, 1]

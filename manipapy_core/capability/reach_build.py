@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..geometry import Checker, RobotBody
 from ..ik.bounds import search_bounds
 from ..model.chain import Chain
-from ..model.robot import Robot
+from .reach_archive import FORMAT, read_archive, write_archive
 from .reach_grid import Grid, make_grid
-from .reach_map import EDGE, UNKNOWN, ReachMap, cell_poses
+from .reach_grid6 import PoseGrid, make_pose_grid
+from .reach_map import UNKNOWN, ReachMap
+from .reach_plan import Plan, both
 from .reach_samples import Measure, Tally, sample_block
-from .reach_store import (
-    FORMAT,
-    grid_attributes,
-    grid_from,
-    identity,
-    load_map,
-    read_archive,
-    require_same,
-    save_map,
-    versions,
-    write_archive,
-)
+from .reach_store import grid_attributes, grid_from, identity, load_map, require_same, save_map, versions
+from .self_distance import self_distances
 
 GRID_SAMPLES = 200_000
 """Configurations that decide how large the grid is."""
@@ -49,73 +38,6 @@ CHECKPOINT = 20.0
 
 Progress = Callable[[int, int], None]
 """Called with the number of samples done and of all."""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Everything that decides what a map holds."""
-
-    robot: Robot
-    base: str
-    tip: str
-    samples: int = 10_000_000
-    resolution: float = 0.05
-    """Edge of a cell [m]."""
-    tilts: int = 36
-    """Cells of the tip's tilt, 5° each."""
-    seed: int = 0
-    self_collision: bool = True
-    """Leave out configurations in which the arm hits itself."""
-    verify: int = 0
-    """Poses per edge cell that are checked by inverse kinematics."""
-    block: int = 500_000
-    """Samples that are done at a time."""
-    fixed: Mapping[str, float] = field(default_factory=dict)
-    """Positions of joints that are held [rad or m]."""
-
-    def __post_init__(self) -> None:
-        if self.samples < 1 or self.block < 1 or self.verify < 0:
-            raise InputError(f"samples {self.samples} and block {self.block} must be at least 1, verify 0 or more")
-
-    @property
-    def chain(self) -> Chain:
-        return _chain(self)
-
-    @cached_property
-    def arm(self) -> str:
-        """Changes with whatever changes the arm; the same in every process."""
-        parts = (self.robot.urdf, self.robot.joints, self.base, self.tip, sorted(self.fixed.items()))
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and (self.arm, self.settings()) == (other.arm, other.settings())
-
-    def __hash__(self) -> int:
-        return hash(self.arm)
-
-    @property
-    def blocks(self) -> int:
-        return math.ceil(self.samples / self.block)
-
-    def settings(self) -> dict[str, Any]:
-        """What a file must agree with to be resumed."""
-        return {
-            "samples": self.samples,
-            "tilts": self.tilts,
-            "sampling_seed": self.seed,
-            "self_collision": self.self_collision,
-            "block": self.block,
-        }
-
-
-@lru_cache(maxsize=8)
-def _chain(plan: Plan) -> Chain:
-    return plan.robot.chain(plan.base, plan.tip, fixed=plan.fixed)
-
-
-@lru_cache(maxsize=8)
-def _checker(plan: Plan) -> Checker:
-    return Checker(RobotBody.build(plan.robot, _chain(plan)))
 
 
 def build_map(
@@ -159,9 +81,12 @@ def build_map(
                 saved = time.monotonic()
     urdf = hashlib.sha256(plan.robot.urdf.encode()).hexdigest()
     attributes = {**plan.settings(), "urdf": urdf, "verify": plan.verify}
-    reach = ReachMap.of_tables(chain, state.grid, state.tally.sparse(), attributes)
+    tables = state.tally.sparse()
+    if plan.self_collision:
+        tables["clearance"] = self_distances(plan.checker.body, tables["seed"])
+    reach = ReachMap.of_tables(chain, state.grid, tables, attributes)
     if plan.verify:
-        verify_edges(reach, plan.verify, plan.seed, collides=_checker(plan).check if plan.self_collision else None)
+        verify_edges(reach, plan.verify, plan.seed, collides=plan.collides)
     if file is not None:
         save_map(reach, file)
         file.with_name(file.name + ".part").unlink(missing_ok=True)
@@ -170,16 +95,16 @@ def build_map(
 
 def verify_edges(reach: ReachMap, poses: int, seed: int = 0, *, collides: Measure | None = None) -> None:
     """Asks inverse kinematics about random poses in every edge cell and writes the reachable share into the map."""
-    edge = np.flatnonzero(reach.kind == EDGE)
+    edge = reach.edge
     rng, found = np.random.default_rng([seed, 7]), np.zeros(len(edge))
     for _ in range(poses):
-        found += reach.solvable(cell_poses(reach.grid, edge, rng), collides)
-    reach.share[edge] = np.round(found / poses * (UNKNOWN - 1)).astype(np.uint8)
+        found += reach.solvable(reach.edge_poses(rng), collides)
+    reach.set_share(edge, np.round(found / poses * (UNKNOWN - 1)).astype(np.uint8))
 
 
 @dataclass(eq=False)
 class _State:
-    grid: Grid
+    grid: Grid | PoseGrid
     tally: Tally
     done: set[int]
 
@@ -207,8 +132,9 @@ def _begin(plan: Plan, chain: Chain, file: Path | None) -> _State:
     """An empty state, or the one that was saved for the same plan."""
     bounds = search_bounds(chain, True)
     q = np.random.default_rng([plan.seed, 1 << 40]).uniform(bounds.lower, bounds.upper, (GRID_SAMPLES, chain.n))
-    grid = make_grid(chain, plan.resolution, plan.tilts, chain.kernels.forward.run(q))
-    state = _State(grid, Tally.empty(grid.cells, chain.n), set())
+    make = make_grid if plan.index == "4d" else make_pose_grid
+    grid = make(chain, plan.resolution, plan.tilts, chain.kernels.forward.run(q))
+    state = _State(grid, Tally.empty(grid, chain.n), set())
     part = None if file is None else file.with_name(file.name + ".part")
     if part is None or not part.exists():
         return state
@@ -222,13 +148,12 @@ def _begin(plan: Plan, chain: Chain, file: Path | None) -> _State:
     return state
 
 
-def _block(plan: Plan, grid: Grid, block: int) -> dict[str, NDArray[Any]]:
+def _block(plan: Plan, grid: Grid | PoseGrid, block: int) -> dict[str, NDArray[Any]]:
     """One block in whatever process this is."""
-    chain = _chain(plan)
-    tally = Tally.empty(grid.cells, chain.n)
-    size = min(plan.block, plan.samples - block * plan.block)
-    collides = _checker(plan).check if plan.self_collision else None
-    sample_block(chain, grid, tally, plan.seed, block, size, collides=collides)
+    tally = Tally.empty(grid, plan.chain.n)
+    sample_block(
+        plan.chain, grid, tally, plan.seed, block, plan.size_of(block), collides=plan.collides, accept=plan.accept
+    )
     return tally.sparse()
 
 
@@ -255,17 +180,17 @@ def _parts(
             for job in as_completed(jobs):
                 yield jobs.pop(job), job.result()
     else:
-        collides = _checker(plan).check if plan.self_collision else None
         for block in todo:
-            size = min(plan.block, plan.samples - block * plan.block)
             sample_block(
-                plan.chain, state.grid, state.tally, plan.seed, block, size,
-                collides=collides, accept=accept, quality=quality,
+                plan.chain, state.grid, state.tally, plan.seed, block, plan.size_of(block),
+                collides=plan.collides, accept=both(plan.accept, accept), quality=quality,
             )  # fmt: skip
             yield block, None
 
 
-def _by_dask(plan: Plan, grid: Grid, todo: list[int], scheduler: str) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+def _by_dask(
+    plan: Plan, grid: Grid | PoseGrid, todo: list[int], scheduler: str
+) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
     try:
         distributed = importlib.import_module("distributed")
     except ImportError as error:

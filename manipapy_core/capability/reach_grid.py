@@ -49,9 +49,20 @@ class Grid:
     frame: Array
     """Rows of A⁻¹ and of B⁻¹, shape (24,)."""
 
+    dimensions = 4
+    sides = 8
+    """Neighbours of a cell: two per dimension."""
+
     @property
     def cells(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def reach(self) -> float:
+        """No tip in the grid is farther from the base's origin [m]."""
+        high = max(abs(self.lowest), abs(self.lowest + self.shape[0] * self.resolution))
+        offsets = np.linalg.norm(self.frame.reshape(2, 3, 4)[:, :, 3], axis=1).sum()
+        return math.hypot(self.radius, high) + float(offsets)
 
     @property
     def numbers(self) -> Array:
@@ -68,6 +79,33 @@ class Grid:
         locate_many(flat, self.numbers, places)
         return places.reshape(*poses.shape[:-2], 3)
 
+    def beside(self, cells: NDArray[np.int64], side: int) -> NDArray[np.int64]:
+        """The neighbours of cells on one of the sides, −1 where the grid ends; shape (N,)."""
+        axis, step = side // 2, 1 - 2 * (side % 2)
+        stride = math.prod(self.shape[axis + 1 :])
+        at = cells // stride % self.shape[axis] + step
+        return np.where((cells >= 0) & (at >= 0) & (at < self.shape[axis]), cells + step * stride, -1)
+
+    def random_poses(self, cells: NDArray[np.int64], rng: np.random.Generator) -> Array:
+        """A random pose T_base_tip in each of the cells, any yaw and roll, shape (count, 4, 4)."""
+        heights = np.stack(np.unravel_index(cells, self.shape), axis=1) + rng.random((len(cells), 4))
+        height = self.lowest + heights[:, 0] * self.resolution
+        tilt = heights[:, 1] * np.pi / self.shape[1]
+        ahead, aside = (heights[:, axis] * self.resolution - self.radius for axis in (2, 3))
+        yaw, roll = rng.uniform(0.0, TURN, (2, len(cells)))
+        # Straight up and down cells are rings: the place is turned by an angle of its own.
+        ring = (heights[:, 1] < 1.0) | (heights[:, 1] >= self.shape[1] - 1)
+        around = np.where(ring, rng.uniform(0.0, TURN, len(cells)), yaw)
+        aside = np.where(ring, 0.0, aside)
+        X = np.zeros((len(cells), 4, 4))
+        X[:, :3, :3] = rotations(yaw, tilt, roll)
+        ca, sa = np.cos(around), np.sin(around)
+        X[:, :3, 3] = np.stack([ca * ahead - sa * aside, sa * ahead + ca * aside, height], axis=1)
+        X[:, 3, 3] = 1.0
+        A, B = np.eye(4), np.eye(4)
+        A[:3], B[:3] = self.frame[:12].reshape(3, 4), self.frame[12:].reshape(3, 4)
+        return lie.inverse(A) @ X @ lie.inverse(B)
+
     def neighbours(self, occupied: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many of the eight cells beside each one (two per direction) are occupied; those outside count as not."""
         grid = occupied.reshape(self.shape).astype(np.int8)
@@ -80,6 +118,17 @@ class Grid:
         return count.ravel()
 
 
+def rotations(yaw: Array, tilt: Array, roll: Array) -> Array:
+    """Rz(yaw) Ry(tilt) Rz(roll) for many angles [rad], shape (N, 3, 3)."""
+    cy, sy, ct, st, cr, sr = (f(angle) for angle in (yaw, tilt, roll) for f in (np.cos, np.sin))
+    rows = [
+        [cy * ct * cr - sy * sr, -cy * ct * sr - sy * cr, cy * st],
+        [sy * ct * cr + cy * sr, -sy * ct * sr + cy * cr, sy * st],
+        [-st * cr, st * sr, ct],
+    ]
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
 def make_grid(chain: Chain, resolution: float, tilts: int, T_samples: Array) -> Grid:
     """A grid that holds the poses of some samples (count, 4, 4), with a cell to spare.
 
@@ -89,8 +138,8 @@ def make_grid(chain: Chain, resolution: float, tilts: int, T_samples: Array) -> 
     mechanism = from_chain(chain)
     if not suits(mechanism):
         raise InputError(
-            "a reachability map needs a serial chain of at least three joints whose first and last one turn; "
-            f"{chain.base!r} → {chain.tip!r} is not one"
+            "a map of four dimensions needs a serial chain of at least three joints whose first and last one turn; "
+            f"{chain.base!r} → {chain.tip!r} is not one: choose index 6d or auto"
         )
     if not 0.005 <= resolution <= 1.0 or tilts < 6:
         raise InputError(f"resolution is {resolution} and tilts {tilts}; give 0.005 to 1 m, and at least 6")

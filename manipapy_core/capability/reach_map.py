@@ -2,40 +2,40 @@
 
 Three kinds of cells: inside, where all neighbours are met too; outside, where nothing is near; and the edge between. An
 answer from the table alone is a guess at the edge. `exact=True` asks inverse kinematics there, beginning at the cell's
-own configuration and its neighbours'.
+own configuration and its neighbours'. What differs between four and six dimensions is in `DenseMap` and `SparseMap`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from .. import lie
 from ..errors import InputError, ShapeError
-from ..ik.bounds import search_bounds
 from ..ik.numeric import solver_for
 from ..model.chain import Chain
-from .reach_grid import TURN, Grid, locate_one, sector
+from .reach_grid import TURN, Grid
+from .reach_grid6 import PoseGrid
 
 Array = NDArray[np.float64]
 
 OUTSIDE, EDGE, INSIDE = 0, 1, 2
 UNKNOWN = 255
 """Share of a cell that was not verified."""
+NO, HARDLY, PROBABLY, YES = 0, 1, 2, 3
+"""What a table says about a pose."""
 
 
 @dataclass(frozen=True, eq=False)
-class ReachMap:
+class ReachMap(ABC):
     """A filled grid; made by `build_map` or read from a file."""
 
     chain: Chain
-    grid: Grid
+    grid: Grid | PoseGrid
     cell: NDArray[np.int64]
     """Numbers of the cells that were met, ascending, shape (met,)."""
     count: NDArray[np.uint32]
@@ -46,51 +46,62 @@ class ReachMap:
     """Highest quality where joint limits count, shape (met,)."""
     seed: NDArray[np.float32]
     """A configuration for each [rad or m], shape (met, n)."""
+    clearance: NDArray[np.float32]
+    """Least distance between the arm's own links at that configuration [m]; NaN if not asked for; shape (met,)."""
     open: NDArray[np.uint16]
-    """Yaws and rolls that the limits leave, shape (met, SECTORS)."""
+    """Yaws and rolls that the limits leave, shape (met, SECTORS); with six dimensions (met, 1), or (met, 0)."""
     share: NDArray[np.uint8]
-    """Reachable part of edge cells as found by inverse kinematics, 0 to 254; 255 where not asked; shape (cells,)."""
+    """Reachable part of edge cells as found by inverse kinematics, 0 to 254; 255 where not asked. For every cell of a
+    grid of four dimensions; with six, for those that were met."""
     attributes: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: robot, limits, samples, versions."""
 
-    @classmethod
+    @staticmethod
     def of_tables(
-        cls, chain: Chain, grid: Grid, tables: Mapping[str, NDArray[Any]], attributes: dict[str, Any]
+        chain: Chain, grid: Grid | PoseGrid, tables: Mapping[str, NDArray[Any]], attributes: dict[str, Any]
     ) -> ReachMap:
-        """From arrays by name; a map that was never verified has no `share` among them."""
-        share = tables.get("share")
-        return cls(
-            chain,
-            grid,
-            tables["cell"],
-            tables["count"],
-            tables["best"],
-            tables["penalised"],
-            tables["seed"],
-            tables["open"],
-            np.full(grid.cells, UNKNOWN, np.uint8) if share is None else share,
-            attributes,
-        )
+        """From arrays by name; `share` and `clearance` may be missing: then nothing is known about them."""
+        from .reach_dense import DenseMap  # these two are kinds of this class
+        from .reach_sparse import SparseMap
 
-    @cached_property
-    def slot(self) -> NDArray[np.int32]:
-        """Place of every cell of the grid in the arrays of met ones; -1 where none was met; shape (cells,)."""
-        slots = np.full(self.grid.cells, -1, dtype=np.int32)
-        slots[self.cell] = np.arange(len(self.cell), dtype=np.int32)
-        return slots
-
-    @cached_property
-    def kind(self) -> NDArray[np.uint8]:
-        """OUTSIDE, EDGE or INSIDE, shape (cells,)."""
-        met = self.slot >= 0
-        around = self.grid.neighbours(met)
-        return np.where(met & (around == 8), INSIDE, np.where(met | (around > 0), EDGE, OUTSIDE)).astype(np.uint8)
+        met = len(tables["cell"])
+        known = {name: tables[name] for name in ("cell", "count", "best", "penalised", "seed", "open")}
+        known["clearance"] = tables.get("clearance", np.full(met, np.nan, np.float32))
+        shares = np.full(met if isinstance(grid, PoseGrid) else grid.cells, UNKNOWN, np.uint8)
+        known["share"] = tables.get("share", shares)
+        if isinstance(grid, PoseGrid):
+            return SparseMap(chain=chain, grid=grid, attributes=attributes, **known)
+        return DenseMap(chain=chain, grid=grid, attributes=attributes, **known)
 
     @property
+    @abstractmethod
     def memory(self) -> int:
         """Of all tables [bytes]."""
-        tables = (self.cell, self.count, self.best, self.penalised, self.seed, self.open, self.share)
-        return sum(table.nbytes for table in tables) + self.slot.nbytes + self.kind.nbytes
+
+    @property
+    @abstractmethod
+    def edge(self) -> NDArray[np.int64]:
+        """Numbers of the cells that are worth asking inverse kinematics about, shape (count,)."""
+
+    @abstractmethod
+    def edge_poses(self, rng: np.random.Generator) -> Array:
+        """A random pose in each of them, as far as joint limits let the cell turn, shape (count, 4, 4)."""
+
+    @abstractmethod
+    def set_share(self, cells: NDArray[np.int64], share: NDArray[np.uint8]) -> None:
+        """Writes what inverse kinematics has found about edge cells."""
+
+    @abstractmethod
+    def rows(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where cells are among those that were met, −1 for others; shape (N,)."""
+
+    @abstractmethod
+    def verdicts(self, T: Array) -> NDArray[np.uint8]:
+        """NO, HARDLY, PROBABLY or YES for poses (N, 4, 4), by the table alone; shape (N,)."""
+
+    @abstractmethod
+    def seeds_at(self, rows: NDArray[np.int64], T: Array) -> Array:
+        """Configurations of cells, made to suit poses (N, 4, 4); NaN for rows below 0; shape (N, n)."""
 
     def reachable(
         self, T: ArrayLike, *, exact: bool = False, collides: Callable[[Array], NDArray[np.bool_]] | None = None
@@ -107,32 +118,42 @@ class ReachMap:
             Shape (...,).
         """
         poses, flat = _flat(T)
-        answer = np.empty(len(flat), np.uint8)
-        ask(flat, self.grid.numbers, self.slot, self.kind, self.share, self.open, answer)
-        yes = answer >= 2
+        verdict = self.verdicts(flat)
+        yes = verdict >= PROBABLY
         if exact:
-            unsure = np.flatnonzero((answer == 1) | (answer == 2))
+            unsure = np.flatnonzero((verdict == HARDLY) | (verdict == PROBABLY))
             if len(unsure):
                 yes[unsure] = self.solvable(flat[unsure], collides)
         return yes.reshape(poses.shape[:-2])
 
     def quality(self, T: ArrayLike, *, penalised: bool = False) -> NDArray[np.float32]:
         """Highest quality known for the cell of each pose, 0 where it is not reachable, shape (...,)."""
+        return self._looked_up(T, self.penalised if penalised else self.best, 0.0)
+
+    def clearances(self, T: ArrayLike) -> NDArray[np.float32]:
+        """Least distance between the arm's own links at the best configuration of the cell of each pose.
+
+        Returns:
+            [m], shape (...,); NaN where the pose is not reachable, or the map was built without self-collision.
+        """
+        return self._looked_up(T, self.clearance, np.nan)
+
+    def _looked_up(self, T: ArrayLike, table: NDArray[np.float32], otherwise: float) -> NDArray[np.float32]:
         poses, flat = _flat(T)
-        table = self.penalised if penalised else self.best
-        slots = self._slots(self.grid.locate(flat))
-        found = np.where(slots >= 0, table[np.maximum(slots, 0)], np.float32(0.0))
-        return np.where(self.reachable(flat), found, np.float32(0.0)).reshape(poses.shape[:-2])
+        rows = self.rows(self._cells(flat))
+        good = (rows >= 0) & (self.verdicts(flat) >= PROBABLY)
+        found = np.full(len(flat), otherwise, np.float32)
+        found[good] = table[rows[good]]
+        return found.reshape(poses.shape[:-2])
 
     def seeds(self, T: ArrayLike) -> Array:
-        """A configuration near each pose, turned to its yaw and roll: a start for inverse kinematics.
+        """A configuration near each pose: a start for inverse kinematics.
 
         Returns:
             [rad or m], shape (..., n); NaN where the map knows none.
         """
         poses, flat = _flat(T)
-        places = self.grid.locate(flat)
-        return self._turned_seeds(self._slots(places), places).reshape(*poses.shape[:-2], self.chain.n)
+        return self.seeds_at(self.rows(self._cells(flat)), flat).reshape(*poses.shape[:-2], self.chain.n)
 
     def directions(self, point: ArrayLike, *, count: int = 200, rolls: int = 8) -> tuple[Array, Array, Array]:
         """How a point can be approached.
@@ -163,72 +184,30 @@ class ReachMap:
         order = np.lexsort((-best, -share))
         return z[order], share[order], best[order].astype(np.float64)
 
-    def _slots(self, places: Array) -> NDArray[np.int64]:
-        cell = places[:, 0].astype(np.int64)
-        return np.where(cell >= 0, self.slot[np.maximum(cell, 0)], -1)
-
-    def _turned_seeds(self, slots: NDArray[np.int64], places: Array) -> Array:
-        """Seeds with the first and last joint brought to the yaw and roll of poses, NaN where there is none."""
-        q = self.seed[np.maximum(slots, 0)].astype(np.float64)
-        own = self.grid.locate(self.chain.kernels.forward.run(q))
-        bounds = search_bounds(self.chain, True)
-        for joint, column in ((0, 1), (-1, 2)):
-            angle = q[:, joint] + places[:, column] - own[:, column]
-            low, high = bounds.lower[joint], bounds.upper[joint]
-            angle -= TURN * np.floor((angle - low) / TURN)
-            q[:, joint] = np.where(angle <= high, angle, np.clip(angle, low, high))
-        q[slots < 0] = np.nan
-        return q
-
     def solvable(
         self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None
     ) -> NDArray[np.bool_]:
         """Which poses (N, 4, 4) inverse kinematics solves, starting from the pose's cell, then from those beside it."""
-        solver, places = solver_for(self.chain), self.grid.locate(T)
-        solved = np.zeros(len(T), dtype=bool)
-        cell = places[:, 0].astype(np.int64)
-        for offset in (0, *self._offsets()):
-            open_ = np.flatnonzero(~solved & (cell >= 0))
-            if not len(open_):
+        solver, solved, cell = solver_for(self.chain), np.zeros(len(T), dtype=bool), self._cells(T)
+        for side in range(-1, self.grid.sides):
+            unsolved = np.flatnonzero(~solved & (cell >= 0))
+            if not len(unsolved):
                 break
-            beside = cell[open_] + offset
-            good = (beside >= 0) & (beside < self.grid.cells)
-            slots = np.where(good, self.slot[np.where(good, beside, 0)], -1)
-            tried, slots = open_[slots >= 0], slots[slots >= 0]
+            rows = self.rows(cell[unsolved] if side < 0 else self.grid.beside(cell[unsolved], side))
+            tried, rows = unsolved[rows >= 0], rows[rows >= 0]
             if len(tried):
-                q = self._turned_seeds(slots, places[tried])
-                good, rows = solver.follow(np.ascontiguousarray(T[tried]), q)
+                asked = np.ascontiguousarray(T[tried])
+                good, found = solver.follow(asked, self.seeds_at(rows, asked))
                 if collides is not None and good.any():
-                    good[good] = ~np.asarray(collides(rows[good, : self.chain.n]), dtype=bool)
+                    good[good] = ~np.asarray(collides(found[good, : self.chain.n]), dtype=bool)
                 solved[tried] = good
         return solved
 
-    def _offsets(self) -> list[int]:
-        _, tilts, ahead, aside = self.grid.shape
-        steps = (1, aside, aside * ahead, aside * ahead * tilts)
-        return [sign * step for step in steps for sign in (1, -1)]
+    def _cells(self, T: Array) -> NDArray[np.int64]:
+        return self.grid.locate(T)[:, 0].astype(np.int64)
 
-
-@njit(cache=True, nogil=True)
-def ask(T, g, slot, kind, share, open_, answer):  # type: ignore[no-untyped-def]
-    """0 no, 1 probably not, 2 probably, 3 yes, for poses (N, 4, 4)."""
-    places, X = np.empty((1, 3)), np.empty((3, 4))
-    for i in range(T.shape[0]):
-        locate_one(T, i, g, X, places, 0)
-        cell = np.int64(places[0, 0])
-        answer[i] = 0
-        if cell < 0 or kind[cell] == OUTSIDE:
-            continue
-        here = slot[cell]
-        bit = False
-        if here >= 0:
-            bit = open_[here, sector(places[0, 2])] >> sector(places[0, 1]) & 1 == 1
-        if kind[cell] == INSIDE:
-            answer[i] = 3 if bit else 1
-        elif share[cell] == UNKNOWN:
-            answer[i] = 2 if bit else 1
-        else:
-            answer[i] = 2 if bit and share[cell] >= 127 else 1
+    def _tables(self) -> tuple[NDArray[Any], ...]:
+        return (self.cell, self.count, self.best, self.penalised, self.seed, self.clearance, self.open, self.share)
 
 
 def even_directions(count: int) -> Array:
@@ -240,30 +219,6 @@ def even_directions(count: int) -> Array:
     around = np.pi * (1.0 + np.sqrt(5.0)) * index
     flat = np.sqrt(1.0 - z * z)
     return np.column_stack([flat * np.cos(around), flat * np.sin(around), z])
-
-
-def cell_poses(grid: Grid, cells: NDArray[np.int64], rng: np.random.Generator) -> Array:
-    """A random pose T_base_tip in each of the cells, any yaw and roll, shape (count, 4, 4)."""
-    heights = np.stack(np.unravel_index(cells, grid.shape), axis=1) + rng.random((len(cells), 4))
-    height = grid.lowest + heights[:, 0] * grid.resolution
-    tilt = heights[:, 1] * np.pi / grid.shape[1]
-    ahead, aside = (heights[:, axis] * grid.resolution - grid.radius for axis in (2, 3))
-    yaw, roll = rng.uniform(0.0, TURN, (2, len(cells)))
-    # Straight up and down cells are rings: the place is turned by an angle of its own.
-    ring = (heights[:, 1] < 1.0) | (heights[:, 1] >= grid.shape[1] - 1)
-    around = np.where(ring, rng.uniform(0.0, TURN, len(cells)), yaw)
-    aside = np.where(ring, 0.0, aside)
-    cy, sy, ct, st, cr, sr = (f(angle) for angle in (yaw, tilt, roll) for f in (np.cos, np.sin))
-    X = np.zeros((len(cells), 4, 4))
-    X[:, 0, :3] = np.stack([cy * ct * cr - sy * sr, -cy * ct * sr - sy * cr, cy * st], axis=1)
-    X[:, 1, :3] = np.stack([sy * ct * cr + cy * sr, -sy * ct * sr + cy * cr, sy * st], axis=1)
-    X[:, 2, :3] = np.stack([-st * cr, st * sr, ct], axis=1)
-    ca, sa = np.cos(around), np.sin(around)
-    X[:, :3, 3] = np.stack([ca * ahead - sa * aside, sa * ahead + ca * aside, height], axis=1)
-    X[:, 3, 3] = 1.0
-    A, B = np.eye(4), np.eye(4)
-    A[:3], B[:3] = grid.frame[:12].reshape(3, 4), grid.frame[12:].reshape(3, 4)
-    return lie.inverse(A) @ X @ lie.inverse(B)
 
 
 def _flat(T: ArrayLike) -> tuple[Array, Array]:

@@ -16,12 +16,19 @@ from numpy.typing import NDArray
 
 from ..ik.bounds import search_bounds
 from ..model.chain import Chain
-from .reach_grid import SECTORS, Grid, locate_many, open_sectors
+from .reach_grid import SECTORS, Grid, open_sectors
+from .reach_grid6 import PoseGrid
+from .reach_index import CellIndex
 
 BATCH = 16384
 """Samples at a time: what fits the processor's cache."""
 LANES = 16
 """Jacobians whose determinants are computed side by side."""
+
+FIRST_ROWS = 1 << 16
+"""Of a tally that grows."""
+ROWS = ("count", "best", "penalised", "seed", "open")
+"""Tables of a tally, in the order of `merge`."""
 
 Measure = Callable[[NDArray[np.float64]], NDArray[Any]]
 """Takes configurations (N, n) and gives a number, or True or False, for each."""
@@ -29,47 +36,64 @@ Measure = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 @dataclass(eq=False)
 class Tally:
-    """What is known about every cell; grows as samples come in."""
+    """What is known about every cell; grows as samples come in.
+
+    A row per cell of a grid of four dimensions; with six, a row per cell that has been met.
+    """
 
     count: NDArray[np.uint32]
-    """Samples, shape (cells,)."""
+    """Samples, shape (rows,)."""
     best: NDArray[np.float32]
-    """Highest quality, shape (cells,)."""
+    """Highest quality, shape (rows,)."""
     penalised: NDArray[np.float32]
-    """Highest quality where joint limits count, shape (cells,)."""
+    """Highest quality where joint limits count, shape (rows,)."""
     seed: NDArray[np.float32]
-    """The configuration of the best one by `penalised`, shape (cells, n)."""
+    """The configuration of the best one by `penalised`, shape (rows, n)."""
     open: NDArray[np.uint16]
-    """Per sector of roll, bits of the sectors of yaw that the limits leave, shape (cells, SECTORS)."""
+    """Per sector of roll, bits of the sectors of yaw that the limits leave, shape (rows, SECTORS). With six dimensions
+    bits of the sectors of roll, shape (rows, 1), or (rows, 0) where the roll is a dimension of the cells."""
+    index: CellIndex | None = None
+    """Rows of cells, where they are not the numbers of the cells themselves."""
 
     @classmethod
-    def empty(cls, cells: int, n: int) -> Tally:
+    def empty(cls, grid: Grid | PoseGrid, n: int) -> Tally:
+        sparse = isinstance(grid, PoseGrid)
+        rows, sectors = (FIRST_ROWS, int(grid.rolls == 1)) if isinstance(grid, PoseGrid) else (grid.cells, SECTORS)
         return cls(
-            np.zeros(cells, np.uint32),
-            np.zeros(cells, np.float32),
-            np.zeros(cells, np.float32),
-            np.zeros((cells, n), np.float32),
-            np.zeros((cells, SECTORS), np.uint16),
+            np.zeros(rows, np.uint32),
+            np.zeros(rows, np.float32),
+            np.zeros(rows, np.float32),
+            np.zeros((rows, n), np.float32),
+            np.zeros((rows, sectors), np.uint16),
+            CellIndex() if sparse else None,
         )
+
+    def rows(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where cells are counted, −1 for cells of number −1; shape (N,)."""
+        if self.index is None:
+            return cells
+        rows = self.index.add(cells)
+        missing = len(self.index) - len(self.count)
+        if missing > 0:
+            more = max(missing, len(self.count))
+            for name in ROWS:
+                table = getattr(self, name)
+                setattr(self, name, np.concatenate([table, np.zeros((more, *table.shape[1:]), table.dtype)]))
+        return rows
 
     def sparse(self) -> dict[str, NDArray[Any]]:
         """Only the cells that have been met, by number."""
-        cell = np.flatnonzero(self.count)
-        return {
-            "cell": cell.astype(np.int64),
-            "count": self.count[cell],
-            "best": self.best[cell],
-            "penalised": self.penalised[cell],
-            "seed": self.seed[cell],
-            "open": self.open[cell],
-        }
+        if self.index is None:
+            rows = cell = np.flatnonzero(self.count).astype(np.int64)
+        else:
+            rows = np.argsort(self.index.cells)
+            cell = self.index.cells[rows]
+        return {"cell": cell, **{name: getattr(self, name)[rows] for name in ROWS}}
 
     def add(self, part: dict[str, NDArray[Any]]) -> None:
         """Takes in what `sparse` gives."""
-        merge(
-            part["cell"], part["count"], part["best"], part["penalised"], part["seed"], part["open"],
-            self.count, self.best, self.penalised, self.seed, self.open,
-        )  # fmt: skip
+        rows = self.rows(part["cell"])
+        merge(rows, *(part[name] for name in ROWS), *(getattr(self, name) for name in ROWS))
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +116,7 @@ def merge(cells, counts, bests, penaliseds, seeds, opens, count, best, penalised
             seed[cell] = seeds[i]
         best[cell] = max(best[cell], bests[i])
         count[cell] += counts[i]
-        for s in range(SECTORS):
+        for s in range(open_.shape[1]):
             open_[cell, s] |= opens[i, s]
 
 
@@ -172,17 +196,18 @@ def volumes(J, q, lower, upper, plain, weighted):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def deposit(T, q, plain, weighted, g, limits, count, best, penalised, seed, open_):  # type: ignore[no-untyped-def]
-    """Puts samples into their cells; returns how many lay outside the grid.
+def deposit(rows, places, q, plain, weighted, limits, count, best, penalised, seed, open_):  # type: ignore[no-untyped-def]
+    """Puts samples into their rows; returns how many lay outside the grid.
 
     Args:
+        rows: Of the tables, −1 outside the grid, shape (N,).
+        places: As a grid locates the samples; only the yaw and the roll count here, shape (N, 3).
         limits: Lower and upper limit of the first and of the last joint; a full turn apart if they may turn freely.
+            With six dimensions those of the joint that turns the roll, its number, and the sign of its turn.
     """
-    outside, last = 0, q.shape[1] - 1
-    places = np.empty((T.shape[0], 3))
-    locate_many(T, g, places)  # apart from what follows, which waits for memory and overlaps better alone
-    for i in range(T.shape[0]):
-        cell = np.int64(places[i, 0])
+    outside, last, sectors = 0, q.shape[1] - 1, open_.shape[1]
+    for i in range(rows.shape[0]):
+        cell = rows[i]
         if cell < 0:
             outside += 1
             continue
@@ -191,16 +216,19 @@ def deposit(T, q, plain, weighted, g, limits, count, best, penalised, seed, open
             seed[cell] = q[i]
         best[cell] = max(best[cell], plain[i])
         count[cell] += 1
-        yaws = open_sectors(places[i, 1] - q[i, 0], limits[0], limits[1])
-        rolls = open_sectors(places[i, 2] - q[i, last], limits[2], limits[3])
-        for s in range(SECTORS):
-            open_[cell, s] |= yaws * (rolls >> s & 1)
+        if sectors == 1:
+            open_[cell, 0] |= open_sectors(places[i, 2] - limits[3] * q[i, int(limits[2])], limits[0], limits[1])
+        elif sectors == SECTORS:
+            yaws = open_sectors(places[i, 1] - q[i, 0], limits[0], limits[1])
+            rolls = open_sectors(places[i, 2] - q[i, last], limits[2], limits[3])
+            for s in range(SECTORS):
+                open_[cell, s] |= yaws * (rolls >> s & 1)
     return outside
 
 
 def sample_block(
     chain: Chain,
-    grid: Grid,
+    grid: Grid | PoseGrid,
     tally: Tally,
     seed: int,
     block: int,
@@ -224,6 +252,10 @@ def sample_block(
     lower, upper = bounds.lower.astype(np.float32), bounds.upper.astype(np.float32)
     width = np.where(bounds.stops, upper - lower, 0.0).astype(np.float32)  # without a width, no penalty
     limits = np.array([bounds.lower[0], bounds.upper[0], bounds.lower[-1], bounds.upper[-1]])
+    if isinstance(grid, PoseGrid):
+        # Seen from the tip, the first joint turns the base the other way.
+        limits[2:] = (0, -1) if grid.seen_from_tip else (chain.n - 1, 1)
+        limits[:2] = (-limits[1], -limits[0]) if grid.seen_from_tip else (bounds.lower[-1], bounds.upper[-1])
     rng = np.random.default_rng([seed, block])
     kept = 0
     for start in range(0, samples, BATCH):
@@ -244,10 +276,8 @@ def sample_block(
             volumes(chain.kernels.body_jacobian.run(q), q, lower, lower + width, plain, weighted)
         else:
             plain[:] = weighted[:] = quality(q.astype(np.float64))
-        T = chain.kernels.forward.run(q)
-        deposit(
-            T, q, plain, weighted, grid.numbers, limits,
-            tally.count, tally.best, tally.penalised, tally.seed, tally.open,
-        )  # fmt: skip
+        places = grid.locate(chain.kernels.forward.run(q))
+        rows = tally.rows(places[:, 0].astype(np.int64))
+        deposit(rows, places, q, plain, weighted, limits, *(getattr(tally, name) for name in ROWS))
         kept += len(q)
     return kept

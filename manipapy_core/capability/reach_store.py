@@ -1,32 +1,26 @@
-"""Reachability maps in files: one archive of arrays, with where it comes from written beside them.
-
-A file is written beside its place and renamed into it, so that a reader sees all of it or the one before. It is
-plain NumPy (`numpy.load` reads it) and holds no code.
-"""
+"""Reachability maps in files: what a map is, whose it is, and who may read it."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import tempfile
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..compiler.mechanism import from_chain
 from ..errors import InputError
 from ..ik.bounds import search_bounds
 from ..model.chain import Chain
+from .reach_archive import FORMAT, NotAMap, read_archive, write_archive
 from .reach_grid import Grid
+from .reach_grid6 import PoseGrid
 from .reach_map import ReachMap
 
-FORMAT = 1
-TABLES = ("cell", "count", "best", "penalised", "seed", "open", "share")
+TABLES = ("cell", "count", "best", "penalised", "seed", "clearance", "open", "share")
 
 
 class OtherRobot(InputError):
@@ -36,14 +30,6 @@ class OtherRobot(InputError):
         listing = "; ".join(f"{name}: {theirs!r} there, {ours!r} here" for name, (theirs, ours) in differences.items())
         super().__init__(f"{path} is a map of another arm or plan ({listing}); build this one under another name")
         self.path, self.differences = path, dict(differences)
-
-
-class NotAMap(InputError):
-    """A file that is no reachability map, or one that this version cannot read."""
-
-    def __init__(self, path: Path, reason: str):
-        super().__init__(f"{path}: {reason}; build the map again")
-        self.path, self.reason = path, reason
 
 
 def identity(chain: Chain) -> dict[str, Any]:
@@ -60,22 +46,22 @@ def identity(chain: Chain) -> dict[str, Any]:
     }
 
 
-def grid_attributes(grid: Grid) -> dict[str, Any]:
-    return {
-        "resolution": grid.resolution,
-        "shape": list(grid.shape),
-        "lowest": grid.lowest,
-        "radius": grid.radius,
-        "frame": grid.frame.tolist(),
-    }
+def grid_attributes(grid: Grid | PoseGrid) -> dict[str, Any]:
+    common = {"resolution": grid.resolution, "shape": list(grid.shape), "frame": grid.frame.tolist()}
+    if isinstance(grid, PoseGrid):
+        angles = {"tilts": grid.tilts, "rolls": grid.rolls, "seen_from_tip": grid.seen_from_tip}
+        return {**common, **angles, "lowest": grid.lowest.tolist()}
+    return {**common, "lowest": grid.lowest, "radius": grid.radius}
 
 
-def grid_from(attributes: Mapping[str, Any]) -> Grid:
+def grid_from(attributes: Mapping[str, Any]) -> Grid | PoseGrid:
+    resolution, frame = attributes["resolution"], np.array(attributes["frame"])
     shape = tuple(int(length) for length in attributes["shape"])
+    if len(shape) == 3:
+        angles = (attributes["tilts"], attributes["rolls"], attributes["seen_from_tip"])
+        return PoseGrid(resolution, shape, *angles, np.array(attributes["lowest"]), frame)
     assert len(shape) == 4
-    return Grid(
-        attributes["resolution"], shape, attributes["lowest"], attributes["radius"], np.array(attributes["frame"])
-    )
+    return Grid(resolution, shape, attributes["lowest"], attributes["radius"], frame)
 
 
 def versions() -> dict[str, str]:
@@ -86,41 +72,6 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
-
-
-def write_archive(path: Path, attributes: Mapping[str, Any], tables: Mapping[str, NDArray[Any]]) -> None:
-    """All or nothing: a reader never sees half a file."""
-    text = np.frombuffer(json.dumps(attributes).encode(), dtype=np.uint8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, attributes=text, **tables)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Attributes and tables of a file.
-
-    Raises:
-        NotAMap: If it is something else.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            attributes = json.loads(bytes(archive["attributes"]).decode())
-            tables = {name: archive[name] for name in archive.files if name != "attributes"}
-    except FileNotFoundError:
-        raise NotAMap(path, "no such file") from None
-    except (OSError, ValueError, KeyError) as error:
-        raise NotAMap(path, f"cannot be read as a map ({error})") from error
-    if not isinstance(attributes, dict) or attributes.get("format") != FORMAT:
-        raise NotAMap(path, f"is not of format {FORMAT}")
-    return attributes, tables
 
 
 def save_map(reach: ReachMap, path: str | os.PathLike[str]) -> None:

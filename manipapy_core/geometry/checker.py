@@ -14,7 +14,7 @@ from ..compiler.checker_layout import LARGEST_POSITION
 from ..errors import InputError, NotFiniteError, ShapeError
 from .body import RobotBody
 from .scene import scene_of
-from .tables import Scene
+from .tables import Scene, thickened
 from .world import Snapshot, World
 
 Array = NDArray[np.float64]
@@ -88,6 +88,7 @@ class Checker:
         self._lock = threading.Lock()
         self._latest: tuple[Snapshot, Scene] | None = None
         self._padded: dict[float, Checker] = {}
+        self._thinner: Checker | None = None
 
     def check(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> NDArray[np.bool_]:
         """Which configurations collide.
@@ -184,7 +185,10 @@ class Checker:
         if latest is not None and latest[0] is wanted:
             return latest[1]
         with self._lock:
-            scene = scene_of(self.body, wanted, self._frames, self.padding)
+            if self._thinner is None:
+                scene = scene_of(self.body, wanted, self._frames, self.padding)
+            else:
+                scene = thickened(self._thinner.scene(wanted), self.padding - self._thinner.padding)
             self._latest = (wanted, scene)
             return scene
 
@@ -192,6 +196,8 @@ class Checker:
         """The same robot in the same world, thicker [m]; made once."""
         if padding == self.padding:
             return self
+        if self._thinner is not None and padding >= self._thinner.padding:
+            return self._thinner.padded(padding)
         with self._lock:
             found = self._padded.get(padding)
             if found is None:
@@ -199,6 +205,7 @@ class Checker:
                     raise InputError(f"padding is {padding!r}; give a distance from 0 to 1 m")
                 found = copy.copy(self)  # shares the code, which depends on the chain only
                 found.padding, found._lock, found._latest, found._padded = float(padding), threading.Lock(), None, {}
+                found._thinner = self if padding > self.padding else None
                 self._padded[padding] = found
             return found
 

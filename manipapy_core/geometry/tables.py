@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,21 @@ SAFETY = 2e-4
 
 
 @dataclass(frozen=True, eq=False)
+class Thickness:
+    """What of the tables depends on how thick the robot is."""
+
+    group_numbers: NDArray[np.float32]
+    spheres: NDArray[np.float32]
+    piece_numbers: NDArray[np.float32]
+    robot_pieces: int
+    """So many of them are the robot's; they come first."""
+    largest_sphere: float
+    """Radius [m]."""
+    field_name: str
+    """Of an object that is a grid of distances; empty if there is none."""
+
+
+@dataclass(frozen=True, eq=False)
 class Scene:
     """Tables of one robot in one world. Immutable: any number of threads may read it."""
 
@@ -48,6 +64,7 @@ class Scene:
     """Scratch memory that a call needs, in vectors of lanes."""
     memory: tuple[Any, ...] = field(repr=False)
     """What the header points to."""
+    thickness: Thickness = field(repr=False)
     object_names: tuple[str, ...] = ()
     """In the order of the objects in the tables."""
     moving_names: tuple[str, ...] = ()
@@ -91,18 +108,8 @@ def build_scene(
     """
     if len(groups) > MOST_GROUPS:
         raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
-    pieces = _Pieces(pad + SAFETY)
-    group_integers, group_numbers, spheres = [], [], []
-    count = 0
-    for group in groups:
-        first = pieces.count
-        for part in group.parts:
-            pieces.add(part, group.frame)
-        last = count + len(group.spheres)
-        group_integers.append([group.frame, count, last, first, pieces.count])
-        group_numbers.append([*group.centre, group.bound + pad + SAFETY, group.reach + pad + SAFETY, group.nearest])
-        spheres.append(group.spheres + np.array([0.0, 0.0, 0.0, pad + SAFETY, 0.0]))
-        count = last
+    pieces, group_integers, group_numbers, spheres = _robot_rows(tuple(groups), pad + SAFETY)
+    pieces, count = pieces.copy(), len(spheres)
     robot_pieces = pieces.count
     pair_rows: list[list[int]] = []
     piece_pairs: list[list[int]] = []
@@ -120,10 +127,11 @@ def build_scene(
     header = np.zeros(Header.OBJECTS + 3 * len(ObjectKind), dtype=np.int64)
     memory: list[Any] = [keep_alive]
 
-    def put(at: int, rows: Any, width: int, dtype: Any) -> None:
+    def put(at: int, rows: Any, width: int, dtype: Any) -> NDArray[Any]:
         table = np.ascontiguousarray(rows, dtype=dtype).reshape(-1, width)
         memory.append(table)
         header[at] = table.ctypes.data
+        return table
 
     centres_at = FRAME * (bodies + 1)
     spheres_at = centres_at + 3 * len(groups)
@@ -136,12 +144,12 @@ def build_scene(
     header[Header.PAIRS], header[Header.PIECE_PAIRS] = len(pair_rows), len(piece_pairs)
     header[Header.CENTRES_AT : Header.SCRATCH_AT + 1] = centres_at, spheres_at, pieces_at, joints_at, scratch_at
     put(Header.GROUP_INTEGERS, group_integers, GroupInteger.WIDTH, np.int64)
-    put(Header.GROUP_NUMBERS, group_numbers, GROUP_NUMBERS, np.float32)
-    put(Header.SPHERES, np.concatenate(spheres) if spheres else [], SPHERE_NUMBERS, np.float32)
+    own_groups = put(Header.GROUP_NUMBERS, group_numbers, GROUP_NUMBERS, np.float32)
+    own_spheres = put(Header.SPHERES, spheres, SPHERE_NUMBERS, np.float32)
     put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
     put(Header.PIECE_PAIR_INTEGERS, piece_pairs, 2, np.int64)
     put(Header.PIECE_INTEGERS, pieces.integers, Piece.WIDTH, np.int64)
-    put(Header.PIECE_NUMBERS, pieces.numbers, PieceNumber.WIDTH, np.float32)
+    own_pieces = put(Header.PIECE_NUMBERS, pieces.numbers, PieceNumber.WIDTH, np.float32)
     put(Header.VERTICES, pieces.vertices, 3, np.float32)
     for kind in ObjectKind:
         at = Header.OBJECTS + 3 * kind
@@ -151,7 +159,56 @@ def build_scene(
     header.setflags(write=False)
     names = tuple(name for kind in ObjectKind for name in tables.names[kind])
     moving = tuple(group.name for group in groups if group.frame > 0)
-    return Scene(header, scratch_at + SCRATCH, (*memory, *tables.memory), names, moving)
+    field_name = next(iter(tables.names[ObjectKind.FIELD]), "")
+    thickness = Thickness(own_groups, own_spheres, own_pieces, robot_pieces, radius, field_name)
+    return Scene(header, scratch_at + SCRATCH, (*memory, *tables.memory), thickness, names, moving)
+
+
+@functools.lru_cache(maxsize=32)
+def _robot_rows(groups: tuple[Group, ...], pad: float) -> tuple[_Pieces, list[list[int]], list[list[float]], Array]:
+    """Pieces, integers and numbers of groups, and all spheres: what stays the same when the world changes."""
+    pieces = _Pieces(pad)
+    integers: list[list[int]] = []
+    numbers: list[list[float]] = []
+    spheres = [np.empty((0, SPHERE_NUMBERS))]
+    count = 0
+    for group in groups:
+        first = pieces.count
+        for part in group.parts:
+            pieces.add(part, group.frame)
+        last = count + len(group.spheres)
+        integers.append([group.frame, count, last, first, pieces.count])
+        numbers.append([*group.centre, group.bound + pad, group.reach + pad, group.nearest])
+        spheres.append(group.spheres + np.array([0.0, 0.0, 0.0, pad, 0.0]))
+        count = last
+    return pieces, integers, numbers, np.concatenate(spheres)
+
+
+def thickened(scene: Scene, by: float) -> Scene:
+    """The same scene with a thicker robot [m]; a hundredth of the work of building it anew."""
+    old = scene.thickness
+    radius = old.largest_sphere + by
+    if old.field_name:
+        check_reach(radius)
+    groups, spheres, pieces = old.group_numbers.copy(), old.spheres.copy(), old.piece_numbers.copy()
+    groups[:, 3:5] += np.float32(by)  # bound and reach, after the centre
+    spheres[:, 3] += np.float32(by)
+    pieces[: old.robot_pieces, [PieceNumber.BALL, PieceNumber.BOUND]] += np.float32(by)
+    header = scene.header.copy()
+    for at, table in ((Header.GROUP_NUMBERS, groups), (Header.SPHERES, spheres), (Header.PIECE_NUMBERS, pieces)):
+        header[at] = table.ctypes.data
+    header.setflags(write=False)
+    new = replace(old, group_numbers=groups, spheres=spheres, piece_numbers=pieces, largest_sphere=radius)
+    return replace(scene, header=header, memory=(*scene.memory, groups, spheres, pieces), thickness=new)
+
+
+def check_reach(radius: float) -> None:
+    """Raises an InputError if distances in grids do not reach as far as the robot's largest sphere."""
+    if radius > REACH:
+        raise InputError(
+            f"the robot's largest sphere has radius {radius:.3g} m, distances around points reach "
+            f"{REACH:g} m; give the robot smaller parts or a smaller overshoot"
+        )
 
 
 class _Pieces:
@@ -166,6 +223,12 @@ class _Pieces:
     @property
     def count(self) -> int:
         return len(self.integers)
+
+    def copy(self) -> _Pieces:
+        """To be added to; the rows themselves are shared."""
+        other = _Pieces(self.pad)
+        other.integers, other.numbers, other.vertices = self.integers[:], self.numbers[:], self.vertices[:]
+        return other
 
     def add(self, part: Part, frame: int, *, pad: float | None = None) -> int:
         """Appends a part and returns its number."""
@@ -235,11 +298,7 @@ class _ObjectTables:
                 f"object {placed.name!r} is a grid along its own axes, turned in the world; "
                 "turn its points into the base frame instead"
             )
-        if self.largest_sphere > REACH:
-            raise InputError(
-                f"the robot's largest sphere has radius {self.largest_sphere:.3g} m, distances around points reach "
-                f"{REACH:g} m; give the robot smaller parts or a smaller overshoot"
-            )
+        check_reach(self.largest_sphere)
         x, y, z = grid.distances.shape
         row = [*(grid.lower + T[:3, 3]), 1.0 / grid.cell, x - 1, y - 1, z - 1]
         self._row(ObjectKind.FIELD, placed, row, -1, y * z, z, self._address(grid.distances))

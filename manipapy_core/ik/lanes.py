@@ -169,7 +169,7 @@ def search_one(address, work, numbers, table, frame, seeds, T, settings, start, 
     lanes = work.shape[1]
     books = n + TARGET
     places = np.zeros((1, 4))
-    if start < table.shape[1]:
+    if max(start, 0) < table.shape[1]:  # a chain without a table has no cells to look in
         locate(T, 0, frame, places)
     best, begun, running = np.inf, 0, 0
     alone = start < 0  # nobody may overtake the caller's own seed

@@ -4,7 +4,7 @@ from .batches import joint_trajectories
 from .blend import BlendedPath, rounded
 from .bounds import MissingLimit, MotionBounds, motion_bounds
 from .cartesian import straight_tip_motion
-from .goals import Goal, JointGoal, NamedGoal, PoseGoal, RegionGoal
+from .goals import Goal, JointGoal, NamedGoal, PoseGoal, RegionGoal, TipsGoal
 from .lines import line_trajectory
 from .plan import plan
 from .planners import Planner
@@ -42,6 +42,7 @@ __all__ = [
     "TimeLaw",
     "TimeScaling",
     "Timings",
+    "TipsGoal",
     "Verification",
     "joint_trajectories",
     "joint_trajectory",

@@ -1,4 +1,4 @@
-"""Where a motion may end: joint positions, a pose, a region of poses, or a name; all become joint positions."""
+"""Where a motion may end: joint positions, poses of one or several links, a region, a name; all become joints."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..ik.bounds import nearest_winding, search_bounds
 from ..model.chain import Chain
 from .result import PlanStatus
 from .space import Array
+from .tips import moved_joints, solve_targets, targets_of
 from .watch import Stopped
 
 LIMIT_TOLERANCE = 1e-4
@@ -63,7 +64,19 @@ class NamedGoal:
     """What names mean: joint positions [rad or m], shape (n,) each."""
 
 
-Goal = JointGoal | PoseGoal | RegionGoal | NamedGoal
+@dataclass(frozen=True, eq=False)
+class TipsGoal:
+    """Poses of one or several links, all at the same time.
+
+    Any link that the joints move will do: one behind the tip, such as a camera at the wrist, one in the middle of the
+    arm, or, where the checker's chain is a whole robot (`Robot.tree`), the hands of several arms.
+    """
+
+    poses: Mapping[str, ArrayLike]
+    """T_base_link by name of the link, shape (4, 4) each."""
+
+
+Goal = JointGoal | PoseGoal | RegionGoal | NamedGoal | TipsGoal
 
 
 def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -> Array:
@@ -82,6 +95,8 @@ def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -
         found = _solutions(chain, np.asarray(goal.T_base_tip, dtype=np.float64)[None], start, seed, STARTS)
     elif isinstance(goal, RegionGoal):
         found = _solutions(chain, region_poses(goal, STARTS, seed), start, seed, STARTS)
+    elif isinstance(goal, TipsGoal):
+        found = _tips_solutions(chain, goal, start, seed, STARTS)
     else:
         rows = checked_rows(goal.q if isinstance(goal, JointGoal) else goal, chain, "goal")
         outside = np.maximum(chain.limits.lower - rows, rows - chain.limits.upper)
@@ -99,6 +114,8 @@ def more_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) ->
         return _solutions(chain, poses, start, seed + 1, MORE_STARTS)
     if isinstance(goal, RegionGoal):
         return _solutions(chain, region_poses(goal, MORE_STARTS, seed + 1), start, seed + 1, MORE_STARTS)
+    if isinstance(goal, TipsGoal):
+        return _tips_solutions(chain, goal, start, seed + 1, MORE_STARTS)
     return np.empty((0, chain.n))
 
 
@@ -164,6 +181,32 @@ def _solutions(chain: Chain, poses: Array, start: Array, seed: int, starts: int)
             f"no joint positions reach the pose ({first.status.value}): the tip comes within "
             f"{1e3 * first.position_error:.1f} mm and {np.rad2deg(first.orientation_error):.1f}° of it",
         )
+    return _different(rows, start)
+
+
+def _tips_solutions(chain: Chain, goal: TipsGoal, start: Array, seed: int, starts: int) -> Array:
+    """Solutions for several links; joints that move none of them stay at the start."""
+    targets = targets_of(chain, goal.poses)
+    if len(targets) == 1 and targets[0].body == chain.tip_body:
+        return _solutions(chain, (targets[0].T_base_body @ chain.T_body_tip)[None], start, seed, starts)
+    bounds = search_bounds(chain, True)
+    seeds = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
+    seeds[0] = start
+    seeds = np.where(moved_joints(chain, targets), seeds, start)
+    reached = solve_targets(chain, targets, seeds)
+    if not len(reached.q):
+        names = ", ".join(link for target in targets for link in target.links)
+        way, turn = 1e3 * reached.nearest[0], np.rad2deg(reached.nearest[1])
+        raise Stopped(
+            PlanStatus.UNREACHABLE,
+            f"no joint positions bring {names} to their poses together: at best one of them is {way:.1f} mm and "
+            f"{turn:.1f}° away",
+        )
+    return _different(list(nearest_winding(reached.q, start, chain, bounds, True)), start)
+
+
+def _different(rows: list[Array], start: Array) -> Array:
+    """Those that differ, nearest to the start first."""
     kept: list[Array] = []
     for row in sorted(rows, key=lambda q: float(np.linalg.norm(q - start))):
         if all(np.abs(row - other).max() > SAME for other in kept):

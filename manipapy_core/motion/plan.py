@@ -52,7 +52,8 @@ def plan(
 
     Args:
         start: Joint positions [rad or m], shape (n,).
-        goal: Joint positions (n,) or (goals, n), or a `JointGoal`, `PoseGoal`, `RegionGoal` or `NamedGoal`.
+        goal: Joint positions (n,) or (goals, n), or a `JointGoal`, `PoseGoal`, `RegionGoal`, `TipsGoal` (several
+            links) or `NamedGoal`.
         planner: Who seeks the path; a `Roadmap` answers many questions in one world quickly.
         law: How the path gets its times; None gives a path without a trajectory.
         timeout: For all phases together [s].

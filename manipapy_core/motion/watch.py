@@ -37,7 +37,9 @@ class Watch:
         self._spent = dict.fromkeys(Phase, 0.0)
 
     def enter(self, phase: Phase, cost: float = float("inf")) -> None:
-        """Begins a phase; raises `Stopped` if planning is to end."""
+        """Begins a phase; raises `Stopped` if planning is to end, naming the phase in which that was wanted."""
+        if self._phase is not None:
+            self.check()
         self._book()
         self._phase = phase
         if self._progress is not None:

@@ -90,9 +90,7 @@ def calibrate_stereo(
     error, K1, D1, K2, D2, R, t, _, _, _, _, per_view = cv2.stereoCalibrateExtended(
         objects, corners[0], corners[1], K1, D1, K2, D2, size, None, None, flags=cv2.CALIB_USE_INTRINSIC_GUESS
     )
-    R1, R2, P1, P2 = cv2.stereoRectify(
-        K1, D1, K2, D2, size, R, t, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0.0
-    )[:4]
+    R1, R2, P1, P2 = cv2.stereoRectify(K1, D1, K2, D2, size, R, t, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0.0)[:4]
     stereo = StereoModel(_camera(size, K1, D1, R1, P1), _camera(size, K2, D2, R2, P2))
     rows = [_rows(points, stereo.left) for points in lefts], [_rows(points, stereo.right) for points in rights]
     epipolar = float(np.mean(np.abs(np.concatenate(rows[0]) - np.concatenate(rows[1]))))

@@ -157,9 +157,7 @@ class StereoModel:
             raise BadCamera(f"the baseline is {self.baseline:g} m", "left and right are swapped")
 
     @classmethod
-    def ideal(
-        cls, width: int, height: int, fx: float, fy: float, cx: float, cy: float, baseline: float
-    ) -> StereoModel:
+    def ideal(cls, width: int, height: int, fx: float, fy: float, cx: float, cy: float, baseline: float) -> StereoModel:
         """A pair that is rectified already, such as a simulated one.
 
         Args:

@@ -44,7 +44,7 @@ class MatcherSettings:
     """What is matched, and what of it is believed."""
 
     method: Method = Method.SGBM_3WAY
-    nearest: float = 0.45
+    nearest: float = 0.5
     farthest: float = 3.0
     """Depths that are wanted [m]; the nearest one decides what the search costs. Beyond, nothing is there."""
     horizon: float = 12.0
@@ -59,7 +59,7 @@ class MatcherSettings:
     """Match a second time from the right, on mirrored pictures: twice the time, nothing half-hidden is believed."""
     uniqueness: int = 10
     """By how many percent the best match must beat the second."""
-    texture: float = 0.3
+    texture: float = 1.0
     """Least mean change between neighbouring columns of a block [grey values]; what is smoother cannot be matched. With
     a real camera noise alone makes 1 or 2: raise it there."""
     speckle_size: int = 60
@@ -177,9 +177,7 @@ class Matcher:
         if seen is not None:
             wrong |= ~seen[: self._cropped].reshape(wrong.shape[0], self.row_step, -1).all(axis=1)
         values[wrong] = np.nan
-        return Disparity(
-            values, self.lowest, self.lowest + self.count, self.row_step, self.stereo, self.settings.sigma
-        )
+        return Disparity(values, self.lowest, self.lowest + self.count, self.row_step, self.stereo, self.settings.sigma)
 
     def _make(self, lowest: int) -> Any:
         cv2, chosen = opencv(), self.settings

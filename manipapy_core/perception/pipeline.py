@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -13,13 +14,13 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..geometry import RobotBody
 from .camera import Camera, StereoModel
-from .clusters import find_clusters
+from .clusters import Cluster, find_clusters
 from .depth import (
     DepthMap,
     Points,
+    cropped_points,
     depth_from_disparity,
     depth_from_image,
-    points_from_depth,
     transformed,
     without_flying_pixels,
 )
@@ -66,12 +67,17 @@ class _Measured:
     """A frame as points, whatever it was."""
 
     points: Points
+    """At least those in the crop box, in the base frame."""
     sight: Sight
     valid_share: float
     depth: DepthMap | None = None
+    kept: DepthMap | None = None
+    """Without flying pixels."""
     disparity: Disparity | None = None
     image: AnyImage | None = None
     camera: Camera | None = None
+    blur: float = 0.0
+    """How far outlines are smeared, as an angle [rad]."""
 
 
 class Pipeline:
@@ -156,12 +162,14 @@ class Pipeline:
         voxels = voxel_grid(
             measured.points, settings.voxel, lower=settings.lower, upper=settings.upper, least=settings.voxel_least
         )
+        if np.isfinite(settings.reach):
+            voxels = voxels.select(np.einsum("ij,ij->i", voxels.xyz, voxels.xyz) <= settings.reach**2)
         if not BLIND.isdisjoint(work.reasons):
             # What a blind camera seems to see is noise; obstacles stay where they were and grow older.
             voxels = voxels.select(np.zeros(len(voxels), np.bool_))
         self._stage(work, "voxels", len(voxels), Reason.NOTHING_IN_BOX)
         if self._self_filter is not None and frame.q is not None:
-            voxels = voxels.select(self._self_filter.outside(voxels, frame.q, eye))
+            voxels = voxels.select(self._self_filter.outside(voxels, frame.q, eye, blur=measured.blur))
             self._stage(work, "self", len(voxels), Reason.ONLY_ROBOT)
         stays, planes = self._planes.split(voxels, eye)
         voxels = voxels.select(stays)
@@ -179,10 +187,23 @@ class Pipeline:
         if repeated:
             work.reasons.append(Reason.REPEATED)
         else:
-            self._last = self._tracker.update(frame.time_ns, clusters, measured.sight, names)
+            doubtful = self._near_robot(clusters, frame, measured.blur)
+            self._last = self._tracker.update(frame.time_ns, clusters, measured.sight, names, doubtful)
         self._last_time_ns = frame.time_ns
         work.done("tracks")
         return self._result(frame, work, measured, voxels, labels, planes)
+
+    def _near_robot(self, clusters: Sequence[Cluster], frame: Frame, blur: float) -> list[bool]:
+        """Which clusters hug the robot so closely that they may be what the filter has left of it."""
+        if self._self_filter is None or frame.q is None or not clusters:
+            return [False] * len(clusters)
+        points = np.concatenate([cluster.points for cluster in clusters])
+        sizes = [len(cluster.points) for cluster in clusters]
+        sigma = np.repeat(np.array([cluster.sigma for cluster in clusters], np.float32), sizes)
+        seen = Voxels(points, sigma, np.ones(len(points), np.int32), self._settings.voxel)
+        eye = frame.T_base_optical[:3, 3]
+        free = self._self_filter.outside(seen, frame.q, eye, blur=blur, beyond=self._settings.self_shell)
+        return [float(part.mean()) < 0.5 for part in np.split(free, np.cumsum(sizes)[:-1])]
 
     def _result(
         self,
@@ -204,7 +225,9 @@ class Pipeline:
             planes=planes,
             voxels=voxels,
             labels=labels,
-            points=measured.points,
+            loose_points=None if measured.kept is not None else measured.points,
+            kept_depth=measured.kept,
+            T_base_optical=frame.T_base_optical,
             depth=measured.depth,
             disparity=measured.disparity,
         )
@@ -237,9 +260,9 @@ class Pipeline:
         limits = self._settings.matcher
         depth = depth_from_disparity(disparity, nearest=limits.nearest, farthest=limits.farthest)
         measured = self._from_depth(depth, frame, work)
-        return _Measured(
-            measured.points, measured.sight, measured.valid_share, depth, disparity, left, matcher.full.left
-        )
+        # A block that holds an edge gives what is behind the edge the depth of what is before it.
+        blur = (limits.block // 2 + 1) / float(depth.camera.projection[0, 0])
+        return replace(measured, disparity=disparity, image=left, camera=matcher.full.left, blur=blur)
 
     def _measure_depth(self, frame: DepthImage, work: _Work) -> _Measured:
         metres = as_depth(frame.depth, frame.encoding)
@@ -247,17 +270,17 @@ class Pipeline:
         noise = self._settings.depth_noise
         depth = depth_from_image(metres, frame.camera, noise=noise, nearest=0.0, farthest=limits.farthest)
         measured = self._from_depth(depth, frame, work)
-        return _Measured(
-            measured.points, measured.sight, measured.valid_share, depth, None, frame.colour, frame.camera
-        )
+        blur = 1.0 / float(frame.camera.projection[0, 0])
+        return replace(measured, image=frame.colour, camera=frame.camera, blur=blur)
 
     def _from_depth(self, depth: DepthMap, frame: Frame, work: _Work) -> _Measured:
         kept = without_flying_pixels(depth) if self._settings.flying_pixels else depth
         work.done("depth")
-        points = points_from_depth(kept, frame.T_base_optical)
+        points = cropped_points(kept, frame.T_base_optical, self._settings.lower, self._settings.upper)
         self._judge_share(depth.valid_share, work)
         work.done("points")
-        return _Measured(points, Sight.of_depth(depth, frame.T_base_optical), depth.valid_share)
+        sight = Sight.of_depth(depth, frame.T_base_optical)
+        return _Measured(points, sight, depth.valid_share, depth=depth, kept=kept)
 
     def _measure_points(self, frame: PointSet, work: _Work) -> _Measured:
         optical = frame.in_optical_frame(self._settings.depth_noise)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .depth import DepthMap, Points
+from .depth import DepthMap, Points, points_from_depth
 from .disparity import Disparity
 from .obstacles import Obstacle
 from .planes import PlaneFound
@@ -54,12 +55,23 @@ class Perceived:
     """Those that are neither robot nor table."""
     labels: NDArray[np.int64]
     """Number of each voxel's cluster in this frame, −1 for none, shape (voxels,)."""
-    points: Points | None
-    """All points, organised as the frame was."""
+    loose_points: Points | None
+    """As they came, in the base frame; None for pictures."""
+    kept_depth: DepthMap | None
+    """Without pixels between things and what is behind them; None for loose points."""
+    T_base_optical: NDArray[np.float64]
+    """Where the camera was, shape (4, 4)."""
     depth: DepthMap | None
     """None for loose points."""
     disparity: Disparity | None
     """None unless the frame was a stereo pair."""
+
+    @cached_property
+    def points(self) -> Points | None:
+        """All points, organised as the frame was; made when they are asked for."""
+        if self.kept_depth is None:
+            return self.loose_points
+        return points_from_depth(self.kept_depth, self.T_base_optical)
 
     @property
     def fresh(self) -> tuple[Obstacle, ...]:

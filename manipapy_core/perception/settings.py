@@ -27,6 +27,8 @@ class PipelineSettings:
     lower: tuple[float, float, float] = (-math.inf, -math.inf, -math.inf)
     upper: tuple[float, float, float] = (math.inf, math.inf, math.inf)
     """Corners of the crop box in the base frame [m]: outside nothing is looked at."""
+    reach: float = math.inf
+    """Nor farther from the base than this [m]: where the arm never gets, nothing is in its way."""
     voxel: float = 0.01
     """Edge of the cells that points are merged in [m]."""
     voxel_least: int = 1
@@ -35,20 +37,22 @@ class PipelineSettings:
     """The robot counts as so much thicker [m] ..."""
     self_deviations: float = 2.0
     """... and, along the line of sight, by so many standard deviations of the depth."""
+    self_shell: float = 0.03
+    """What lies mostly within this around that [m] may be a leftover of the robot: no obstacle begins there."""
     flying_pixels: bool = True
     """Leave out pixels between a thing and what is behind it."""
     outlier_deviations: float = 2.5
     """Points lonelier than the mean by so many standard deviations are left out; inf keeps all."""
-    least_valid: float = 0.02
+    least_valid: float = 0.05
     """Below this share of measured pixels a frame is not believed, and the result says so, 0 to 1."""
 
     def __post_init__(self) -> None:
         if self.largest_width < 16:
             raise InputError(f"largest_width is {self.largest_width}; give at least 16 pixels")
-        for name in ("depth_noise", "voxel", "outlier_deviations"):
+        for name in ("depth_noise", "voxel", "outlier_deviations", "reach"):
             if not getattr(self, name) > 0.0:
                 raise InputError(f"{name} is {getattr(self, name)}; give a positive number")
-        for name in ("voxel_least", "self_padding", "self_deviations", "least_valid"):
+        for name in ("voxel_least", "self_padding", "self_deviations", "self_shell", "least_valid"):
             if not getattr(self, name) >= 0.0:
                 raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
         if not all(low < high for low, high in zip(self.lower, self.upper)):

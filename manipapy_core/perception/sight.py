@@ -27,14 +27,23 @@ class Evidence:
     """How many of some points are seen to be what."""
 
     occupied: int
+    """Something was measured there."""
     empty: int
+    """Looked through."""
+    hidden: int
+    """Behind something."""
     unknown: int
+    """Nothing was measured in that direction, or it is not in the picture."""
 
     @property
     def seen_empty(self) -> bool:
-        """Whether most points of the thing were looked through, and next to nothing of it was hit."""
-        total = self.occupied + self.empty + self.unknown
-        return total > 0 and self.empty >= 0.6 * total and self.occupied <= 0.15 * total
+        """Whether enough of the thing was looked for, most of that was looked through, and next to nothing was hit.
+
+        Behind a thing there may be little that a camera can measure: a third of its directions is enough to tell.
+        """
+        known = self.occupied + self.empty + self.hidden
+        looked_for = known > 0 and known >= 0.33 * (known + self.unknown)
+        return looked_for and self.empty >= 0.6 * known and self.occupied <= 0.15 * known
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +93,8 @@ class Sight:
         with np.errstate(invalid="ignore"):
             empty = int(np.count_nonzero(measured > z + margin))
             occupied = int(np.count_nonzero(np.abs(measured - z) <= margin))
-        return Evidence(occupied, empty, len(optical) - empty - occupied)
+            hidden = int(np.count_nonzero(measured < z - margin))
+        return Evidence(occupied, empty, hidden, len(optical) - empty - occupied - hidden)
 
 
 def _pixels(optical: Array, K: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -22,14 +22,18 @@ from .sight import Sight
 Array = NDArray[np.float64]
 
 
+LEAST_SHARE = 0.5
+"""Of the volume of a known box that a seen one must have to be the same."""
+
+
 @dataclass(frozen=True)
 class TrackSettings:
     """When to believe, when to forget."""
 
     confirm: int = 2
-    """Frames that must show a thing before it is confirmed."""
+    """Frames in a row that must show a thing before it is confirmed; one that does not lets it go."""
     forget_empty: int = 3
-    """Frames in a row that must show its place empty before it goes; unconfirmed ones go at the first."""
+    """Frames in a row that must show the place of a confirmed thing empty before it goes."""
     forget_unseen: float = math.inf
     """Also forget what was not seen for this long [s]; by default never."""
     gate: float = 0.10
@@ -38,6 +42,9 @@ class TrackSettings:
     """How quickly things may change their velocity [m/s²]."""
     still: float = 0.03
     """Below this speed [m/s] and below 1.5 standard deviations, a thing stands still."""
+    steady: float = 0.015
+    """The box of a thing that stands still stays as it is while what is seen lies in it, give or take this [m]: what
+    was planned past it need not be planned anew for every tremble."""
     margin: float = 0.03
     """A line of sight must end so far behind a place [m] to show it empty, beside three standard deviations."""
 
@@ -87,6 +94,7 @@ class Tracker:
         clusters: Sequence[Cluster],
         sight: Sight | None,
         labels: Sequence[tuple[str, float]] | None = None,
+        doubtful: Sequence[bool] | None = None,
     ) -> tuple[Obstacle, ...]:
         """Take a frame.
 
@@ -95,6 +103,8 @@ class Tracker:
             clusters: What it shows.
             sight: Its lines of sight; without them nothing is ever seen to be empty.
             labels: What a detector called each cluster, and how sure it was.
+            doubtful: Which clusters may be leftovers of the robot itself: they keep known obstacles where they are, but
+                confirm none and begin none.
 
         Returns:
             Obstacles in the order of their ids, unconfirmed ones included.
@@ -107,8 +117,11 @@ class Tracker:
             self._predict(track, elapsed)
         taken = self._match(clusters)
         names = [("", 0.0)] * len(clusters) if labels is None else list(labels)
+        doubts = [False] * len(clusters) if doubtful is None else list(doubtful)
         for index, cluster in enumerate(clusters):
             owner = taken.get(index)
+            if doubts[index] and (owner is None or owner.hits < self.settings.confirm):
+                continue
             if owner is None:
                 self._begin(time_ns, cluster, names[index])
             else:
@@ -174,7 +187,9 @@ class Tracker:
         track.position = track.position + gain[0] * innovation
         track.velocity = track.velocity + gain[1] * innovation
         track.covariance = (np.eye(2) - np.outer(gain, [1.0, 0.0])) @ track.covariance
-        track.cluster, track.last_seen_ns = cluster, time_ns
+        if self._moves(track) or not _says_nothing_new(track.cluster, cluster, self.settings.steady):
+            track.cluster = cluster
+        track.last_seen_ns = time_ns
         track.hits, track.empty, track.merged = track.hits + 1, 0, 0
         if name[0] and name[1] >= 0.8 * track.score:  # a weaker word does not overrule a stronger one
             track.label, track.score = name
@@ -188,10 +203,12 @@ class Tracker:
         seen_now = [track for track in self._tracks if track.last_seen_ns == time_ns]
         for track in self._tracks:
             if track.last_seen_ns != time_ns:
+                if track.hits < self.settings.confirm:
+                    continue
                 self._look_for(track, sight, seen_now)
-                patience = self.settings.forget_empty if track.hits >= self.settings.confirm else 1
                 unseen = 1e-9 * (time_ns - track.last_seen_ns)
-                if max(track.empty, track.merged) >= patience or unseen > self.settings.forget_unseen:
+                gone = max(track.empty, track.merged) >= self.settings.forget_empty
+                if gone or unseen > self.settings.forget_unseen:
                     continue
             kept.append(track)
         self._tracks = kept
@@ -209,12 +226,14 @@ class Tracker:
         elif evidence.occupied > evidence.empty:
             track.empty = 0
 
+    def _moves(self, track: _Track) -> bool:
+        sigma_v = math.sqrt(max(track.covariance[1, 1], 0.0))
+        return float(np.linalg.norm(track.velocity)) > max(self.settings.still, 1.5 * sigma_v)
+
     def _obstacle(self, track: _Track, time_ns: int) -> Obstacle:
         sigma_p, sigma_v = (math.sqrt(max(track.covariance[k, k], 0.0)) for k in range(2))
-        speed = float(np.linalg.norm(track.velocity))
         confirmed = track.hits >= self.settings.confirm
-        moving = confirmed and speed > max(self.settings.still, 1.5 * sigma_v)
-        velocity = track.velocity.copy() if moving else np.zeros(3)
+        velocity = track.velocity.copy() if confirmed and self._moves(track) else np.zeros(3)
         velocity.setflags(write=False)
         return Obstacle(
             id=track.id,
@@ -233,7 +252,16 @@ class Tracker:
         )
 
 
+def _says_nothing_new(known: Cluster, seen: Cluster, tolerance: float) -> bool:
+    """Whether a box lies in the one that is known, and is not much smaller."""
+    if np.prod(seen.size) < LEAST_SHARE * np.prod(known.size):
+        return False
+    corners = 0.5 * seen.size * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    in_base = corners @ seen.T_base_box[:3, :3].T + seen.centre
+    local = (in_base - known.centre) @ known.T_base_box[:3, :3]
+    return bool(np.all(np.abs(local) <= 0.5 * known.size + tolerance + 0.5 * seen.sigma))
+
+
 def _holds(cluster: Cluster, point: Array) -> bool:
     local = cluster.T_base_box[:3, :3].T @ (point - cluster.centre)
     return bool(np.all(np.abs(local) <= 0.5 * cluster.size + cluster.padding))
-

@@ -6,26 +6,32 @@ gets the content of a world once and its view whenever a picture is wanted, in t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import lie
 from ..errors import InputError
-from ..model.elements import Array
+from ..model.elements import Array, Box
 from .bullet import Client
 from .camera import Pinhole, StereoCamera, StereoFrame, view_matrix
 from .objects import Objects
 from .robot_body import RobotBody
-from .scene import same
+from .scene import SceneObject, same
+from .surfaces import Surface, link_surface, object_surface
 from .tessellate import RoundMeshes
 from .view import WorldContent, WorldView
+
+if TYPE_CHECKING:
+    from .raster import Stage
 
 
 @dataclass(frozen=True)
 class Light:
-    """How PyBullet's software renderer lights a picture."""
+    """How a picture is lit."""
 
     towards: tuple[float, float, float] = (0.5, -0.7, 1.2)
     """Direction to the lamp in the world."""
@@ -37,6 +43,9 @@ class Light:
 FLAT = Light(ambient=1.0, diffuse=0.0, specular=0.0)
 """The colours of things as they are."""
 
+OBJECT = ""
+"""In place of the name of a link: an object has none."""
+
 
 class Mirror:
     """Shows worlds to cameras. Close it, or use it in a `with` statement."""
@@ -46,11 +55,15 @@ class Mirror:
         self._round_meshes = RoundMeshes()
         self._objects = Objects(self._client, collisions=False, visuals=True, round_meshes=self._round_meshes)
         self._robots: dict[str, RobotBody] = {}
+        self._surfaces: dict[tuple[str, str], Surface | None] = {}
+        """By object and an empty name, or by robot and link; None for what only PyBullet can draw."""
+        self._stage: Stage | None = None
         self._version = -1
 
     def close(self) -> None:
         """End it; a second call does nothing."""
         self._client.close()
+        self._objects.close()
         self._round_meshes.close()
 
     def __enter__(self) -> Mirror:
@@ -64,9 +77,11 @@ class Mirror:
         for name in [*self._objects.described]:
             if not same(content.objects.get(name), self._objects.described[name]):
                 self._objects.remove(name)
+                del self._surfaces[name, OBJECT]
         for name, item in content.objects.items():
             if name not in self._objects.described:
                 self._objects.add(item)
+                self._surfaces[name, OBJECT] = object_surface(item)
         for name, (robot, T_world_base) in content.robots.items():
             if name not in self._robots:
                 self._robots[name] = RobotBody(
@@ -78,7 +93,10 @@ class Mirror:
                     collisions=False,
                     draw_as=self._round_meshes.replace,
                 )
-        self._version = content.version
+                for link in robot.links.values():
+                    if link.visuals:
+                        self._surfaces[name, link.name] = link_surface(link)
+        self._version, self._stage = content.version, None
 
     def show(self, view: WorldView) -> None:
         """Put everything where it is at one instant."""
@@ -122,13 +140,47 @@ class Mirror:
         light = Light() if light is None else light
         self.show(view)
         T_world_left = self._mount(camera) @ camera.T_mount_left
-        left, depth = self.picture(camera.pinhole, T_world_left, light)
-        right, _ = self.picture(camera.pinhole, T_world_left @ camera.T_left_right, light)
+        (left, depth), (right, _) = self._pair(camera, view, T_world_left, light)
         T_base_left = None
         name = camera.robot if camera.robot is not None else next(iter(self._robots), None)
         if name is not None and (camera.robot is not None or len(self._robots) == 1):
             T_base_left = lie.inverse(self._robots[name].T_world_base) @ T_world_left
         return StereoFrame(view.time_ns, left, right, depth, T_world_left, T_base_left)
+
+    def warm_up(self) -> None:
+        """Load all that is compiled, so that the first picture takes no longer than the others."""
+        from .raster import Stage
+
+        box = object_surface(SceneObject("box", Box(np.ones(3))))
+        assert box is not None
+        tiny, ahead = Pinhole.from_field_of_view(8, 8, 1.0), lie.pose(None, [0.0, 0.0, 3.0])
+        Stage([box]).draw([ahead], tiny, [np.eye(4)], towards_lamp=(0.0, 0.0, 1.0), ambient=0.5, diffuse=0.5)
+
+    def _pair(
+        self, camera: StereoCamera, view: WorldView, T_world_left: Array, light: Light
+    ) -> Sequence[tuple[NDArray[np.uint8], NDArray[np.float32]]]:
+        """Colours and depth of both cameras, see `picture`."""
+        poses = [T_world_left, T_world_left @ camera.T_left_right]
+        surfaces = [surface for surface in self._surfaces.values() if surface is not None]
+        if len(surfaces) < len(self._surfaces):
+            # Meshes are PyBullet's business, and so is then the whole picture.
+            return [self.picture(camera.pinhole, T, light) for T in poses]
+        if self._stage is None:
+            from .raster import Stage  # compiled, and only cameras need it
+
+            self._stage = Stage(surfaces)
+        placed = [
+            view.T_world_object[name] if link == OBJECT else self._robots[name].link_pose(link)
+            for name, link in self._surfaces
+        ]
+        return self._stage.draw(
+            placed,
+            camera.pinhole,
+            poses,
+            towards_lamp=light.towards,
+            ambient=light.ambient,
+            diffuse=light.diffuse,
+        )
 
     def _mount(self, camera: StereoCamera) -> Array:
         if camera.robot is None or camera.link is None:

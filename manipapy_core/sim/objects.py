@@ -33,6 +33,10 @@ class Objects:
         self.described: dict[str, SceneObject] = {}
         """By name, in the order of their coming."""
 
+    def close(self) -> None:
+        """Delete the files that were made; a second call does nothing."""
+        self._folder.cleanup()
+
     def add(self, item: SceneObject) -> None:
         """Make the object at its pose.
 

@@ -43,6 +43,7 @@ def serve(connection: Connection, deliver: Deliver | None = None) -> None:
     camera: StereoCamera | None = None
     with Mirror() as mirror:
         _send(connection, READY)
+        mirror.warm_up()
         while (message := _receive(connection)) is not None:
             if isinstance(message, StereoCamera):
                 camera = message

@@ -10,8 +10,10 @@ import math
 import os
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model.elements import Array, Cylinder, Geometry, Mesh, Sphere
 
@@ -28,8 +30,8 @@ class RoundMeshes:
         self._folder = tempfile.TemporaryDirectory(prefix="manipapy-shapes-")
         self.sphere = os.path.join(self._folder.name, "sphere.obj")
         self.cylinder = os.path.join(self._folder.name, "cylinder.obj")
-        Path(self.sphere).write_text(unit_sphere())
-        Path(self.cylinder).write_text(unit_cylinder())
+        Path(self.sphere).write_text(_obj(sphere_triangles()))
+        Path(self.cylinder).write_text(_obj(cylinder_triangles()))
 
     def replace(self, geometry: Geometry) -> Geometry:
         """The mesh to draw in place of a sphere or cylinder; anything else as it is."""
@@ -44,8 +46,20 @@ class RoundMeshes:
         self._folder.cleanup()
 
 
-def unit_sphere() -> str:
-    """Sphere of radius 1 as OBJ text; its normals make it look round."""
+class Triangles(NamedTuple):
+    """A mesh whose corners carry what drawing needs."""
+
+    points: Array
+    normals: Array
+    """Shape (corners, 3)."""
+    texture: Array
+    """Place in the texture, 0 to 1, shape (corners, 2)."""
+    faces: NDArray[np.intp]
+    """Corners of each triangle, counterclockwise seen from outside, shape (triangles, 3)."""
+
+
+def sphere_triangles() -> Triangles:
+    """Sphere of radius 1; its normals make it look round."""
     rings = SEGMENTS // 2
     polar = np.linspace(0.0, math.pi, rings + 1)
     turn = np.linspace(0.0, 2 * math.pi, SEGMENTS + 1)
@@ -58,11 +72,12 @@ def unit_sphere() -> str:
         axis=-1,
     )
     texture = np.stack(np.broadcast_arrays(turn / (2 * math.pi), (1 - polar / math.pi)[:, None]), axis=-1)
-    return _obj(points.reshape(-1, 3), points.reshape(-1, 3), texture.reshape(-1, 2), _grid(rings, SEGMENTS))
+    places = points.reshape(-1, 3)
+    return Triangles(places, places, texture.reshape(-1, 2), _grid(rings, SEGMENTS))
 
 
-def unit_cylinder() -> str:
-    """Cylinder of radius 1 and length 1 about z, centred, as OBJ text; its rim is sharp."""
+def cylinder_triangles() -> Triangles:
+    """Cylinder of radius 1 and length 1 about z, centred; its rim is sharp."""
     turn = np.linspace(0.0, 2 * math.pi, SEGMENTS + 1)
     circle = np.stack([np.cos(turn), np.sin(turn), np.zeros_like(turn)], axis=-1)
     up = np.array([0.0, 0.0, 0.5])
@@ -81,10 +96,27 @@ def unit_cylinder() -> str:
         fan = np.stack([edge, edge + 1, np.full(SEGMENTS, SEGMENTS + 1)], axis=-1)
         faces.append(start + (fan if side > 0 else fan[:, ::-1]))
         start += SEGMENTS + 2
-    return _obj(np.concatenate(points), np.concatenate(normals), np.concatenate(texture), np.concatenate(faces))
+    return Triangles(np.concatenate(points), np.concatenate(normals), np.concatenate(texture), np.concatenate(faces))
 
 
-def _grid(rows: int, columns: int) -> np.ndarray:
+def box_triangles() -> Triangles:
+    """Cube of edge 1, centred; every side shows the whole texture."""
+    corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+    points, normals = [], []
+    for axis in range(3):
+        # The next two axes in turn make a right-handed frame with this one.
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        for side in (-1.0, 1.0):
+            face = np.zeros((4, 3))
+            face[:, axis] = 0.5 * side
+            face[:, u], face[:, v] = side * corners[:, 0], corners[:, 1]
+            points.append(face)
+            normals.append(np.tile(side * np.eye(3)[axis], (4, 1)))
+    faces = np.concatenate([np.array([[0, 1, 2], [0, 2, 3]]) + 4 * side for side in range(6)])
+    return Triangles(np.concatenate(points), np.concatenate(normals), np.tile(corners + 0.5, (6, 1)), faces)
+
+
+def _grid(rows: int, columns: int) -> NDArray[np.intp]:
     """Triangles between the points of a (rows + 1) × (columns + 1) grid."""
     corner = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).ravel()
     below = corner + columns + 1
@@ -93,7 +125,9 @@ def _grid(rows: int, columns: int) -> np.ndarray:
     return np.concatenate([upper, lower])
 
 
-def _obj(points: Array, normals: Array, texture: Array, faces: np.ndarray) -> str:
+def _obj(mesh: Triangles) -> str:
+    """As the text of an OBJ file."""
+    points, normals, texture, faces = mesh
     lines = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in points]
     lines += [f"vt {u:.6g} {v:.6g}" for u, v in texture]
     lines += [f"vn {x:.9g} {y:.9g} {z:.9g}" for x, y, z in normals]

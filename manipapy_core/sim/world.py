@@ -86,6 +86,7 @@ class World:
         """End the simulation; a second call does nothing."""
         with self._lock:
             self._client.close()
+            self._objects.close()
 
     def __enter__(self) -> World:
         return self

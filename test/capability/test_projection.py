@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from capability.scipy_route import interior, random_scene, volume
-from manipapy_core.capability import JointSet, project
+from manipapy_core.capability import JointSet, hull3d, project, projection
 from manipapy_core.errors import InputError, ShapeError
 
 
@@ -124,3 +124,17 @@ def test_bad_maps_are_refused(matrix, error):
 def test_unbounded_joints_are_refused():
     with pytest.raises(InputError, match="give every joint a bound"):
         JointSet.box([-1, -np.inf], [1, 1])
+
+
+def test_a_facet_whose_corners_lie_on_a_line_bounds_nothing():
+    """A tetrahedron with a fifth point on one edge, closed by a facet without area."""
+    X = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0, 0]])
+    corners = np.array([[0, 2, 1], [0, 1, 4], [0, 4, 3], [4, 1, 3], [1, 2, 3], [2, 0, 3]])
+    planes = np.zeros((6, 4))
+    areas = [hull3d.set_plane(X, corners, facet, planes) for facet in range(6)]
+    assert areas[1] == 0.0 and hull3d.is_closed_and_convex(X, 5, corners, 6, planes, 1e-8)
+    points, _, triangles, normals, offsets, volume = projection._tidy(
+        X, X, corners, planes, np.eye(3), np.zeros(3), np.zeros(3), np.ones(3)
+    )
+    assert volume == pytest.approx(1 / 6) and len(triangles) == 6
+    assert len(normals) == 4 and (points @ normals.T <= offsets + 1e-12).all()

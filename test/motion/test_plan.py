@@ -172,7 +172,7 @@ def test_time_that_runs_out_is_told():
 
 
 def test_a_search_looks_up_between_its_slices():
-    """The function is asked at the beginning of both phases, and again before the first slice of the search."""
+    """It is asked at the beginning of a phase, at its end, and before the first slice of a search."""
     one = problem("panda", "slot", 0)
     looks = []
 

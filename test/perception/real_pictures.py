@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-FOLDERS = [Path("/usr/share/doc/opencv-doc/examples/data"), Path("/usr/share/opencv4/samples/data")]
+FOLDERS = [
+    Path(__file__).resolve().parents[2] / "build" / "pictures",
+    Path("/usr/share/doc/opencv-doc/examples/data"),
+    Path("/usr/share/opencv4/samples/data"),
+]
 
 
 def read(name: str):
@@ -15,4 +19,4 @@ def read(name: str):
     for folder in FOLDERS:
         if (folder / name).is_file():
             return cv2.imread(str(folder / name), 0)
-    pytest.skip(f"no {name} here: install the Debian package with it, apt-get install opencv-doc")
+    pytest.skip(f"no {name} here: run make pictures, or apt-get install opencv-doc")

@@ -181,3 +181,38 @@ def test_a_moving_thing_keeps_its_id_and_is_forgotten_when_taken_away():
         for step in range(14, 18):
             result = pipeline.feed(as_depth_image(stage.see(eye), step * FRAME_NS))
         assert result.obstacles == ()
+
+
+def test_a_thing_must_be_seen_in_frames_that_follow_each_other():
+    """Wrong matches come and go; two of them, seconds apart, are not one thing."""
+    tracker = Tracker(TrackSettings(confirm=3))
+    for step, shown in enumerate([True, True, False, True, True, True]):
+        found = tracker.update(step * FRAME_NS, [cube([0.0, 0.0, 1.0])] if shown else [], sight_of(math.nan))
+        assert len(found) == shown
+        assert all(obstacle.confirmed == (step == 5) for obstacle in found)
+
+
+def test_what_hugs_the_robot_begins_no_obstacle_but_keeps_a_known_one():
+    tracker = Tracker()
+    for step in range(4):
+        assert tracker.update(step * FRAME_NS, [cube([0.0, 0.0, 1.0])], None, None, [True]) == ()
+    for step in range(4, 6):
+        (found,) = tracker.update(step * FRAME_NS, [cube([0.0, 0.0, 1.0])], None, None, [False])
+    assert found.confirmed
+    (near,) = tracker.update(6 * FRAME_NS, [cube([0.01, 0.0, 1.0])], None, None, [True])
+    assert near.id == found.id and near.fresh
+
+
+def test_the_box_of_a_thing_that_stands_still_does_not_tremble():
+    """Nor does it hide that the thing has become larger, or much smaller."""
+    rng, tracker = np.random.default_rng(1), Tracker()
+    shown = set()
+    for step in range(20):
+        seen = cube([0.0, 0.0, 1.0] + 0.004 * rng.normal(size=3), 0.1 - 0.004 * rng.random())
+        (found,) = tracker.update(step * FRAME_NS, [seen], None)
+        shown.add((*found.centre, *found.size))
+    assert len(shown) <= 2
+    (larger,) = tracker.update(20 * FRAME_NS, [cube([0.0, 0.0, 1.0], 0.16)], None)
+    assert larger.size == pytest.approx([0.16] * 3)
+    (smaller,) = tracker.update(21 * FRAME_NS, [cube([0.0, 0.0, 1.0], 0.07)], None)
+    assert smaller.size == pytest.approx([0.07] * 3)

@@ -25,6 +25,7 @@ def test_each_mode_starts_its_processes_in_order():
     assert executables(mode=Mode.MOCK) == ["mock_hardware", "model_server", "planner"]
     assert executables(mode=Mode.HARDWARE, planner=False) == ["model_server"]
     assert executables(mode=Mode.MOCK, perception=True, capability=True)[-2:] == ["perception", "capability"]
+    assert executables(viewer=True)[-1] == "viewer"
     assert executables(mode=Mode.HARDWARE, hand_off=HandOff.EFFORT, far_side_timeout=0.1) == [
         "model_server",
         "controller",

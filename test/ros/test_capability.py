@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from manipapy_msgs.msg import Obstacle, ObstacleArray, PolytopeArray
 from manipapy_msgs.srv import CheckReachable, GetPolytopes, GetSlicedPolytope, PlaceBase
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, PointCloud2
 from std_msgs.msg import Float64
 from visualization_msgs.msg import Marker, MarkerArray
 
 from manipapy_core import Robot, capability, kinematics, lie
+from manipapy_ros import qos
 from manipapy_ros.conversions import pose_from_matrix
 from ros_arm import HOME, JOINTS, bring_up
 
@@ -122,6 +123,25 @@ def test_reachable_poses_and_places_for_the_base(node, peer):
     o = answer.bases[0].orientation
     T_world_base[:3, :3] = lie.rotation_from_quaternion(np.array([o.x, o.y, o.z, o.w]))
     np.testing.assert_allclose(T_world_base @ kinematics.forward(CHAIN, q), grasp, atol=1e-4)
+
+
+def test_the_map_is_shown_to_whoever_comes_later(node, peer, map_file):
+    """Published once, before this test began: it is latched."""
+    seen: list[PointCloud2] = []
+    peer.node.create_subscription(PointCloud2, f"{node.full_name}/map", seen.append, qos.LATCHED)
+    peer.wait_for(lambda: bool(seen), "the map")
+    assert seen[0].header.frame_id == "base_link"
+    assert [field.name for field in seen[0].fields] == ["x", "y", "z", "rgb", "quality", "share"]
+    rows = np.frombuffer(seen[0].data, np.float32).reshape(-1, 6)
+    assert len(rows) == seen[0].width > 500
+    reach = capability.load_map(map_file, CHAIN)
+    inner = rows[rows[:, 5] > 0.2]  # at the rim, another choice of directions may miss all of them
+    for x, y, z, _, quality, share in inner[:: len(inner) // 20]:
+        _, rolls, best = reach.directions([x, y, z], count=200)
+        assert 0.0 < quality <= 1.2 * best.max() and abs((rolls > 0).mean() - share) < 0.25
+    colours = rows[:, 3].copy().view(np.uint32)
+    best, worst = colours[rows[:, 4].argmax()], colours[rows[:, 4].argmin()]
+    assert best == (253 << 16 | 231 << 8 | 37) and (worst >> 16 & 255) < 100
 
 
 @pytest.mark.parametrize(

@@ -7,71 +7,12 @@ import pytest
 from geometry_msgs.msg import Point32
 from manipapy_msgs.action import Move, PlanMotion
 from manipapy_msgs.msg import MotionRequest, Obstacle, ObstacleArray
-from manipapy_msgs.srv import ChangeWorld, ListObjects
-from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 
-from manipapy_core import Robot, kinematics, lie
-from manipapy_core.geometry import Box, Checker, RobotBody, World
+from manipapy_core import kinematics, lie
 from manipapy_ros.conversions import pose_from_matrix
-from ros_arm import ABORTED, CANCELED, HOME, JOINTS, SUCCEEDED, Arm, bring_up
-
-LEFT = HOME + np.array([0.9, 0.0, 0.0, 0.0, 0.0, 0.0])
-RIGHT = HOME - np.array([0.9, 0.0, 0.0, 0.0, 0.0, 0.0])
-PILLAR_SIZE, PILLAR_AT = [0.1, 0.1, 0.9], [0.55, 0.11, 0.45]
-"""Stands in the straight way between LEFT and RIGHT [m]."""
-Request = ChangeWorld.Request
-
-
-class PlannedArm:
-    """A UR5 in the bridge, its controller and its planner, all active."""
-
-    def __init__(self, peer, start):
-        self.arm = Arm(peer, start)
-        self.peer, self.states = peer, self.arm.states
-        self.planner = start("planner", "-p", "use_sim_time:=true", "-p", f"initial_positions:={HOME.tolist()}")
-        bring_up(peer, self.planner)
-        self.actions = {
-            kind: ActionClient(peer.node, kind, f"{self.planner.full_name}/{name}")
-            for kind, name in ((PlanMotion, "plan_motion"), (Move, "move"))
-        }
-        self.chain = Robot.from_urdf("ur5").chain("base_link", "tool0")
-        self.body = RobotBody.build(Robot.from_urdf("ur5"), self.chain)
-
-    def send(self, goal, feedback=None):
-        action = self.actions[PlanMotion if isinstance(goal, PlanMotion.Goal) else Move]
-        self.peer.wait_for(action.server_is_ready, "the planner")
-        answer = action.send_goal_async(goal, feedback_callback=feedback)
-        self.peer.wait_for(answer.done, "an answer to the goal")
-        assert answer.result().accepted
-        return answer.result()
-
-    def execute(self, goal, feedback=None):
-        return self.arm.outcome(self.send(goal, feedback))
-
-    def change(self, operation: int, **fields) -> ChangeWorld.Response:
-        request = Request(operation=operation)
-        request.object.id = fields.pop("id", "thing")
-        request.object.header.frame_id = fields.pop("frame", "")
-        request.touch_links = fields.pop("touch_links", [])
-        for name, value in fields.items():
-            setattr(request.object, name, value)
-        return self.peer.call(ChangeWorld, self.planner, "change_world", request)
-
-    def add_pillar(self, at=PILLAR_AT, name: str = "pillar") -> None:
-        pose = pose_from_matrix(lie.pose(translation=at))
-        answer = self.change(Request.ADD, id=name, type="box", dimensions=PILLAR_SIZE, pose=pose)
-        assert answer.success, answer.message
-
-    def checker(self, *pillars) -> Checker:
-        """The same world, seen by the library itself."""
-        world = World()
-        for number, at in enumerate(pillars):
-            world.add(f"pillar {number}", Box(PILLAR_SIZE), lie.pose(translation=at))
-        return Checker(self.body, world)
-
-    def listed(self) -> ListObjects.Response:
-        return self.peer.call(ListObjects, self.planner, "list_objects", ListObjects.Request())
+from ros_arm import ABORTED, HOME, SUCCEEDED
+from ros_planner import LEFT, PILLAR_AT, PILLAR_SIZE, RIGHT, PlannedArm, Request, joints, move, to, to_links, to_pose
 
 
 @pytest.fixture(scope="module")
@@ -87,24 +28,6 @@ def planned(shared):
     status, result = shared.execute(move(RIGHT))
     assert status == SUCCEEDED, result.text
     return shared
-
-
-def joints(q, names=JOINTS) -> JointState:
-    return JointState(name=list(names), position=[float(value) for value in q])
-
-
-def to(q, **fields) -> MotionRequest:
-    return MotionRequest(kind=MotionRequest.JOINTS, joints=joints(q), **fields)
-
-
-def move(q, **fields) -> Move.Goal:
-    return Move.Goal(request=to(q, **fields))
-
-
-def to_pose(T, **fields) -> MotionRequest:
-    request = MotionRequest(kind=MotionRequest.POSE, **fields)
-    request.pose.pose = pose_from_matrix(T)
-    return request
 
 
 def test_a_plan_goes_around_and_moves_nothing(planned):
@@ -189,24 +112,6 @@ def test_what_a_camera_sees_blocks_the_way_too(planned):
     )
 
 
-def test_cancel_brings_the_arm_to_rest(planned):
-    handle = planned.send(move(LEFT, velocity_scaling=0.3))
-    planned.states.wait_until_moving()
-    planned.arm.cancel(handle)
-    status, result = planned.arm.outcome(handle)
-    assert (status, result.error_code) == (CANCELED, -7), result.text
-    planned.states.wait_until_still()
-    planned.states.assert_still()
-    assert planned.states.q()[0] < LEFT[0] - 0.1
-
-
-def test_cancel_ends_a_search(planned):
-    handle = planned.send(PlanMotion.Goal(request=to(LEFT, planner="optimal", timeout=60.0)))
-    planned.arm.cancel(handle)
-    status, result = planned.arm.outcome(handle)
-    assert (status, result.error_code) == (CANCELED, -7), result.text
-
-
 def test_only_one_motion_at_a_time(planned):
     handle = planned.send(move(LEFT, velocity_scaling=0.3))
     planned.states.wait_until_moving()
@@ -235,6 +140,16 @@ def test_poses_names_and_straight_lines(planned):
     assert status == SUCCEEDED, result.text
     reached = kinematics.forward(planned.chain, planned.states.q())
     np.testing.assert_allclose(reached, lower, atol=3e-3)
+
+
+def test_poses_of_two_links_at_once(planned):
+    poses = kinematics.link_poses(planned.chain, LEFT)
+    wanted = {link: poses[planned.chain.link_names.index(link)] for link in ("forearm_link", "tool0")}
+    status, result = planned.execute(PlanMotion.Goal(request=to_links(wanted)))
+    assert status == SUCCEEDED, result.text
+    reached = kinematics.link_poses(planned.chain, result.trajectory.points[-1].positions)
+    for link, T in wanted.items():
+        np.testing.assert_allclose(reached[planned.chain.link_names.index(link)], T, atol=1e-5)
 
 
 def _bad(**changes) -> MotionRequest:
@@ -272,6 +187,10 @@ def _skewed_quaternion() -> MotionRequest:
         (_bad(timeout=-1.0), None, "timeout"),
         (_bad(may_touch=["nothing"]), None, "nothing"),
         (MotionRequest(kind=MotionRequest.NAMED, named="nowhere"), None, "home"),
+        (MotionRequest(kind=MotionRequest.POSE, links=["tool0"]), None, "one pose per link"),
+        (to_links({"moon": np.eye(4)}), None, "moon"),
+        (to_links({"base_link": np.eye(4)}), None, "stands still"),
+        (to_links({"forearm_link": np.eye(4), "tool0": np.eye(4)}), -31, "together"),
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, str) else "",
 )

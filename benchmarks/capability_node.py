@@ -1,0 +1,203 @@
+"""Polytopes over DDS while the arm moves: `make bench-capability-node`.
+
+The arm (mock_hardware, a UR5 that follows sines) and the node capability run as two processes, as for a user; this one
+counts what arrives. Nothing but the number, the size and the time of arrival of messages is looked at: taking them
+apart in Python would be measured instead. The age is the time from the stamp of the joint state to the arrival of its
+polytopes. Needs ROS, so it runs where the tests do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from manipapy_msgs.msg import Obstacle, ObstacleArray, PolytopeArray
+from measure import machine, version_of
+from rclpy.node import Node
+from report import Report
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import MarkerArray
+
+from manipapy_ros import qos
+from manipapy_ros.bringup import TRAJECTORY_CONTROLLER
+from manipapy_ros.hot_topics import HotSubscription
+
+JOINTS = ["shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint"]
+HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])
+AMPLITUDE = np.array([0.7, 0.3, 0.4, 0.5, 0.5, 0.8])
+PERIODS = np.array([4.0, 3.0, 2.5, 2.0, 2.2, 1.8])
+"""Of the sines that the joints follow [s]."""
+WANTED = 50.0
+"""[Hz]"""
+ASKED = 100.0
+"""What the node is told to publish [Hz]: more than promised, so that its own limit shows."""
+PATIENCE = 60.0
+"""[s]"""
+CASES = {
+    "velocity, nothing around": (["velocity"], 0),
+    "velocity, 20 boxes": (["velocity"], 20),
+    "all five, 20 boxes": (["velocity", "motion", "force", "acceleration", "reach"], 20),
+}
+PROMISED = ("velocity, nothing around", "velocity, 20 boxes")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=15.0, help="how long each case is watched (15)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
+    options = parser.parse_args()
+    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    report = Report()
+    report.heading("Polytopes over DDS while the arm moves")
+    report.note(machine())
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    report.note(f"Python {platform.python_version()}, numpy {version_of('numpy')}, load of the machine {load}")
+    rclpy.init()
+    rows, rates = [], {}
+    for name, (polytopes, boxes) in CASES.items():
+        seen = watch(polytopes, boxes, options.seconds)
+        rates[name] = seen["rate"]
+        figures = ("rate", "slowest", "age", "oldest", "work", "kilobytes")
+        rows.append([name, "", *(f"{seen[figure]:.1f}" for figure in figures)])
+        report.measurements[name] = seen
+    rclpy.try_shutdown()
+    heads = ["case", "", "per second", "slowest second", "age [ms]", "99 of 100", "CPU each [ms]", "kB each"]
+    report.table(heads, rows)
+    report.note("The CPU time is that of the whole node, its executor and both messages included.")
+    report.promise("polytopes per second", {name: rates[name] for name in PROMISED}, WANTED, at_least=True, unit=" Hz")
+    report.print_bars()
+    if options.json:
+        report.save(options.json)
+    return 0
+
+
+class Bench:
+    """Talks to the nodes."""
+
+    def __init__(self) -> None:
+        self.node = Node("bench_capability")
+        self.trajectories = self.node.create_publisher(JointTrajectory, f"{TRAJECTORY_CONTROLLER}/joint_trajectory", 1)
+        self.obstacles = self.node.create_publisher(ObstacleArray, "obstacles", 1)
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the nodes do not answer")
+            rclpy.spin_once(self.node, timeout_sec=0.05)
+
+    def bring_up(self, name: str) -> None:
+        for step in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+            client = self.node.create_client(ChangeState, f"{name}/change_state")
+            self.wait_for(client.service_is_ready)
+            answer = client.call_async(ChangeState.Request(transition=Transition(id=step)))
+            self.wait_for(answer.done)
+            if not answer.result().success:
+                raise RuntimeError(f"{name} cannot be brought up; see its output above")
+
+    def move(self, seconds: float) -> None:
+        """Sines around HOME that begin and end at rest, a point every 20 ms."""
+
+        def at(t: float) -> np.ndarray:
+            fade = np.clip(min(t, seconds - t), 0.0, 1.0)
+            return HOME + fade**2 * (3.0 - 2.0 * fade) * AMPLITUDE * np.sin(2.0 * np.pi * t / PERIODS)
+
+        message = JointTrajectory(joint_names=JOINTS)
+        for t in np.linspace(0.0, seconds, round(50 * seconds) + 1)[1:]:
+            point = JointTrajectoryPoint(positions=at(t).tolist())
+            point.velocities = ((at(t + 1e-4) - at(t - 1e-4)) / 2e-4 if t < seconds else 0.0 * HOME).tolist()
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(round(t * 1e9), 1_000_000_000)
+            message.points.append(point)
+        self.trajectories.publish(message)
+
+    def surround(self, boxes: int) -> None:
+        """Boxes on a ring around the arm, near enough to count now and then."""
+        message = ObstacleArray()
+        for index in range(boxes):
+            angle = 2.0 * np.pi * index / max(boxes, 1)
+            box = Obstacle(id=index + 1)
+            box.pose.position.x, box.pose.position.y = 0.85 * np.cos(angle), 0.85 * np.sin(angle)
+            box.pose.position.z, box.pose.orientation.w = 0.1 + 0.02 * index, 1.0
+            box.size.x = box.size.y = box.size.z = 0.12
+            message.obstacles.append(box)
+        self.obstacles.publish(message)
+
+
+@contextmanager
+def nodes(polytopes: list[str]) -> Iterator[tuple[Bench, subprocess.Popen[bytes]]]:
+    """Both processes, active; ended when done."""
+    arm = ["-p", f"initial_positions:={HOME.tolist()}", "-p", "update_rate:=250.0"]
+    capability = ["-p", f"polytopes:={polytopes}", "-p", f"rate:={ASKED}"]
+    processes = [
+        subprocess.Popen([sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *arguments])
+        for name, arguments in (("mock_hardware", arm), ("capability", capability))
+    ]
+    bench = Bench()
+    try:
+        bench.bring_up("mock_hardware")
+        bench.bring_up("capability")
+        yield bench, processes[1]
+    finally:
+        bench.node.destroy_node()
+        for process in processes:
+            process.send_signal(signal.SIGINT)
+        for process in processes:
+            process.wait(20.0)
+
+
+def watch(polytopes: list[str], boxes: int, seconds: float) -> dict[str, float]:
+    """What arrives in so many seconds while the arm moves."""
+    with nodes(polytopes) as (bench, process):
+        topic = HotSubscription(bench.node, PolytopeArray, "capability/polytopes", qos.STATE)
+        HotSubscription(bench.node, MarkerArray, "capability/polytope_markers", qos.NEWEST)  # so that they are sent
+        bench.wait_for(lambda: topic.publishers > 0 and bench.trajectories.get_subscription_count() > 0)
+        bench.surround(boxes)
+        bench.move(seconds + 10.0)
+        bench.wait_for(lambda: topic.newest() is not None)
+        time.sleep(2.0)
+        topic.newest()
+        arrived, ages, sizes = [], [], []
+        cpu, began = cpu_seconds(process.pid), time.monotonic()
+        while time.monotonic() - began < seconds:
+            message = topic.newest()
+            if message is None:
+                time.sleep(0.0005)
+                continue
+            now = bench.node.get_clock().now().nanoseconds
+            arrived.append(time.monotonic() - began)
+            stamp = message.header.stamp
+            ages.append(1e-6 * (now - stamp.sec * 1_000_000_000 - stamp.nanosec))
+            sizes.append(sum(8 * (4 * len(p.half_spaces_b) + 3 * len(p.vertices)) for p in message.polytopes))
+        used = cpu_seconds(process.pid) - cpu
+    per_second = np.bincount(np.array(arrived, dtype=int), minlength=int(seconds))[: int(seconds)]
+    return {
+        "rate": len(arrived) / seconds,
+        "slowest": float(per_second.min()),
+        "age": float(np.median(ages)),
+        "oldest": float(np.percentile(ages, 99)),
+        "work": 1e3 * used / max(len(arrived), 1),
+        "kilobytes": float(np.mean(sizes)) / 1e3,
+    }
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process so far, from Linux."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""`make sim PERCEPTION=1`: a box drops into the way of the moving arm, nobody tells, and the arm gets around it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'manipapy[perception]'")
+
+HOME = np.array([0.0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0.0])
+OTHER_SIDE = HOME - [0.9, 0.0, 0.0, 0.0, 0.0, 0.0]
+SECONDS = 100
+"""Of the machine's; half as many are simulated on two cores."""
+
+
+@pytest.mark.slow
+def test_the_arm_sees_a_box_in_its_way_and_goes_around_it(tmp_path):
+    command = [sys.executable, "-m", "manipapy_ros.demo", "--perception", "--seconds", str(SECONDS)]
+    environment = {**os.environ, "ROS_DOMAIN_ID": "93"}
+    run = subprocess.run(
+        [*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=4 * SECONDS, env=environment
+    )
+    assert "nobody tells the planner" in run.stdout, run.stdout
+    assert re.search(r"seen after [\d.]+ s as obstacle", run.stdout), run.stdout
+    planned = re.search(r"arrived after .*; (\d+) motions were planned", run.stdout)
+    assert planned and int(planned[1]) >= 2, run.stdout
+
+    # The arm itself: it got to the other side, and nothing ever pushed it off its way.
+    record = np.load(tmp_path / "tracking.npz")
+    measured, reference = record["measured"], record["reference"]
+    assert np.abs(measured - OTHER_SIDE).max(axis=1).min() < 0.01
+    assert np.abs(measured - reference).max() < 0.05

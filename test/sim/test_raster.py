@@ -1,0 +1,97 @@
+"""Our own renderer against PyBullet's: the same depth at every pixel, the same colours where light is the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+
+from manipapy_core import lie
+from manipapy_core.model import Box, Cylinder, Mesh, Sphere
+from manipapy_core.sim import Mirror, Pinhole, SceneObject, StereoCamera, World, look_at, read_scene
+from manipapy_core.sim.mirror import FLAT
+from manipapy_core.sim.scene import Texture
+from sim.arms import HOME, arm
+
+PINHOLE = Pinhole.from_field_of_view(160, 120, 1.2)
+LEFT = look_at([1.4, 0.0, 0.9], [0.4, 0.0, 0.1])
+CAMERA = StereoCamera(PINHOLE, 0.1, LEFT)
+
+
+def both_ways(world: World, light=FLAT):
+    """The left picture as we draw it and as PyBullet does, each with its depth."""
+    with Mirror() as mirror:
+        content, view = world.content_and_view()
+        mirror.load(content)
+        ours = mirror.stereo(CAMERA, view, light)
+        return (ours.left, ours.depth), mirror.picture(PINHOLE, LEFT, light)
+
+
+def assert_same_depth(ours: np.ndarray, theirs: np.ndarray):
+    assert np.mean(np.isfinite(ours) != np.isfinite(theirs)) < 0.003
+    seen = np.isfinite(ours) & np.isfinite(theirs)
+    error = np.abs(ours[seen] - theirs[seen])
+    assert np.quantile(error, 0.99) < 1e-4
+    assert np.mean(error > 0.01) < 0.004  # a pixel on an outline may fall to either side
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_depth_of_a_whole_scene_is_that_of_pybullet(name):
+    with World() as world:
+        for item in read_scene("table").objects:
+            world.spawn(item)
+        world.add_robot(arm(name), q=HOME[name])
+        (_, ours), (_, theirs) = both_ways(world)
+    assert_same_depth(ours, theirs)
+
+
+def test_what_reaches_behind_the_camera_is_cut_and_not_lost():
+    """A board from before the camera to behind it: the nearest part seen is as near as the near plane."""
+    T = LEFT @ lie.pose(None, [0.0, 0.2, 0.0])
+    with World() as world:
+        world.spawn(SceneObject("board", Box([0.4, 0.02, 3.0]), T))
+        (_, depth), _ = both_ways(world)
+    below = depth[-1, PINHOLE.width // 2]
+    rays = PINHOLE.rays()
+    # The upper side of the board is the plane y = 0.19 of the camera.
+    assert below == pytest.approx(0.19 / rays[-1, PINHOLE.width // 2, 1], rel=1e-5)
+
+
+def test_colours_are_those_of_the_things():
+    colours = {"ball": (0.9, 0.1, 0.1), "box": (0.1, 0.8, 0.2), "can": (0.2, 0.2, 0.9)}
+    shapes = {"ball": Sphere(0.08), "box": Box([0.15, 0.15, 0.15]), "can": Cylinder(0.07, 0.2)}
+    with World() as world:
+        for number, (name, shape) in enumerate(shapes.items()):
+            place = lie.pose(None, [0.4, 0.3 * (number - 1), 0.1])
+            world.spawn(SceneObject(name, shape, place, rgba=(*colours[name], 1.0)))
+        (ours, _), (theirs, depth) = both_ways(world)
+    inside = np.isfinite(depth)
+    assert np.quantile(np.abs(ours[inside].astype(int) - theirs[inside]).max(axis=1), 0.95) <= 2
+
+
+def test_both_eyes_see_the_same_texture():
+    """Every point of a board looks alike in both pictures, which is what matching lives on."""
+    board = SceneObject("board", Box([0.6, 0.6, 0.01]), LEFT @ lie.pose(None, [0.0, 0.0, 1.0]), texture=Texture.SPECKLE)
+    with World() as world, Mirror() as mirror:
+        world.spawn(board)
+        content, view = world.content_and_view()
+        mirror.load(content)
+        # A baseline that moves the picture by whole pixels.
+        camera = replace(CAMERA, baseline=8.0 * 0.995 / PINHOLE.fx)
+        frame = mirror.stereo(camera, view)
+    left, right = frame.left[40:80, 60:100].astype(int), frame.right[40:80, 52:92].astype(int)
+    assert left.std() > 5.0
+    assert np.abs(left - right).mean() < 1.0
+
+
+def test_meshes_are_left_to_pybullet(tmp_path):
+    path = tmp_path / "tetrahedron.obj"
+    path.write_text("v 0 0 0\nv 0.3 0 0\nv 0 0.3 0\nv 0 0 0.3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    with World() as world:
+        world.spawn(SceneObject("solid", Mesh(str(path), str(path)), lie.pose(None, [0.4, 0.0, 0.0])))
+        (_, ours), (_, theirs) = both_ways(world)
+    np.testing.assert_array_equal(ours, theirs)
+    assert np.isfinite(ours).sum() > 20
