@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from measure import machine, take_turns, time_statements, version_of
+from measure import machine, neighbours, take_turns, time_statements, version_of
 from other_peers import other_peers
 from ours import FIVE, own_statements, public_call
 from peers.pinocchio import Pinocchio
@@ -154,18 +153,11 @@ def threads(report: Report, robots: list[Problem]) -> None:
     rows, gains = [], {}
     for problem in robots:
         states = problem.states(THREADED_BATCH)
-        jobs = {str(count): public_call(problem, "inverse_dynamics", states, threads=count) for count in (1, 2)}
-        seconds = take_turns(jobs, rounds=15, turn=0.02, clock=time.perf_counter)
-        gains[problem.name] = seconds["1"] / seconds["2"]
-        rows.append(
-            (
-                problem.name,
-                "inverse_dynamics",
-                *(f"{seconds[key] * 1e3:.2f}" for key in "12"),
-                times(gains[problem.name]),
-            )
-        )
-        report.measurements[f"threads {problem.name}"] = seconds
+        jobs = [public_call(problem, "inverse_dynamics", states, threads=count) for count in (1, 2)]
+        one, two, gain = neighbours(*jobs)
+        gains[problem.name] = gain
+        rows.append((problem.name, "inverse_dynamics", f"{one * 1e3:.2f}", f"{two * 1e3:.2f}", times(gain)))
+        report.measurements[f"threads {problem.name}"] = {"1": one, "2": two, "gain": gain}
     report.table(("robot", "function", "one", "two", "gain"), rows)
     report.promise("two threads over one (on a quiet machine)", gains, 1.6, at_least=True)
 

@@ -34,6 +34,25 @@ def take_turns(
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
+def neighbours(slow: Job, fast: Job, *, rounds: int = 41, turn: float = 0.01) -> tuple[float, float, float]:
+    """Median seconds on the wall of two jobs, and the median of the ratios of runs that were neighbours in time.
+
+    What others do to a shared machine changes from one hundredth of a second to the next, but neighbours share it.
+    """
+    counts = [runs_within(job, turn) for job in (slow, fast)]
+    taken: list[tuple[float, float]] = []
+    for _ in range(rounds):
+        pair = []
+        for job, count in zip((slow, fast), counts):
+            start = time.perf_counter()
+            for _ in range(count):
+                job()
+            pair.append((time.perf_counter() - start) / count)
+        taken.append((pair[0], pair[1]))
+    first, second = zip(*taken)
+    return statistics.median(first), statistics.median(second), statistics.median(a / b for a, b in taken)
+
+
 def runs_within(job: Job, seconds: float) -> int:
     """How many runs of a job fill this time, at least one; a first run to warm up is not counted."""
     job()

@@ -27,6 +27,7 @@ from manipapy_core.model.elements import Array
 from . import qos
 from .arm_model import DESCRIPTION_PARAMETERS, from_parameters
 from .bringup import TRAJECTORY_CONTROLLER
+from .controller_settings import WATCHER_SILENCE
 from .lifecycle import ManagedNode, run
 from .params import Param, Value
 from .trajectory_action import TrajectoryGoals
@@ -121,7 +122,9 @@ class MockHardware(ManagedNode):
         self._controller = Node(
             TRAJECTORY_CONTROLLER, namespace=self.get_namespace(), context=self.context, use_global_arguments=False
         )
-        self._goals = TrajectoryGoals(self._controller, self._arm, lambda: self.is_active)
+        self._goals = TrajectoryGoals(
+            self._controller, self._arm, lambda: self.is_active, watcher_silence=WATCHER_SILENCE
+        )
         self._states = self._controller.create_publisher(
             JointTrajectoryControllerState, "~/controller_state", qos.STATE
         )
