@@ -16,8 +16,9 @@ HOLD_AFTER, STOP_AFTER = 0.02, 0.1
 """Age of the joint state from which on the arm is held and stopped, on hardware [s]."""
 SIMULATED_HOLD_AFTER, SIMULATED_STOP_AFTER = 0.25, 1.0
 """The same in simulation, where states come late because the machine is busy, and nothing can be hurt [s]."""
-WATCHER_SILENCE, SIMULATED_WATCHER_SILENCE = 0.5, 2.0
-"""After which one who watches over a motion counts as dead, on hardware and in simulation [s]."""
+WATCHER_SILENCE, SIMULATED_WATCHER_SILENCE = 0.5, 5.0
+"""After which one who watches over a motion counts as dead, on hardware, and in simulation, where two cores have too
+much to do and nothing can be hurt [s]."""
 PHASE = 0.5
 """Ticks begin in the middle between two steps of a simulation on the same machine, whose states have come by then."""
 
