@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +29,8 @@ TELL_EVERY = 0.1
 """Between two reports on a motion [s]: each wakes the executors of both sides."""
 LOOK = 0.05
 """Between two looks at an arm that comes to rest [s]."""
+WARIER = 0.02
+"""Distance that is kept in addition after each time that the way was blocked [m]; less where there is no room."""
 REST = 5e-4
 """An arm that moves less than this between two looks is at rest [rad or m]."""
 Tell = Callable[[str, float, int], None]
@@ -120,7 +123,7 @@ class PlannedMotion:
             def planning(phase: Phase, _: float, attempt: int = attempt) -> None:
                 tell(phase.value, 0.0, attempt)
 
-            plan = self._requests.plan(request, self.positions(cancel), world, cancel, planning)
+            plan = self._requests.plan(self._warier(request, attempt), self.positions(cancel), world, cancel, planning)
             self._show(plan)
             if not plan.success or plan.trajectory is None:
                 after = f" (the way was blocked by {blocked_by})" if blocked_by else ""
@@ -145,6 +148,17 @@ class PlannedMotion:
             self._say(f"stopped: the way is blocked by {blocked_by}; attempt {attempt} of {allowed}")
         text = f"the way was blocked again and again, last by {blocked_by}; {allowed} tries"
         return Ended(PlanStatus.NO_PATH, text, allowed)
+
+    def _warier(self, request: MotionRequest, attempt: int) -> MotionRequest:
+        """The request with more distance to everything for each time that the way was blocked.
+
+        What cameras see trembles: a way that only just fits would soon be blocked again.
+        """
+        if attempt == 1:
+            return request
+        warier = copy.copy(request)
+        warier.padding = (request.padding or self._requests.defaults.padding) + WARIER * (attempt - 1)
+        return warier
 
     def _wait_for_rest(self) -> None:
         """Until the arm stands still; a cancelled trajectory ends before the arm does.
