@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from .client import GivenUp, NoAnswer
 from .conversions import positions_by_name
 from .motion_requests import Requests, trajectory_message
 from .trajectory_messages import seconds
+from .world_messages import with_margin
 
 ANSWER = 5.0
 """How long joint states and the controller may keep one waiting [s]."""
@@ -30,7 +30,9 @@ TELL_EVERY = 0.1
 LOOK = 0.05
 """Between two looks at an arm that comes to rest [s]."""
 WARIER = 0.02
-"""Distance that is kept in addition after each time that the way was blocked [m]; less where there is no room."""
+"""Distance to what cameras see that is kept in addition, as often as a motion was planned [m]."""
+MARGIN_SHARES = (1.0, 0.5, 0.0)
+"""Of it, that are tried one after the other."""
 REST = 5e-4
 """An arm that moves less than this between two looks is at rest [rad or m]."""
 Tell = Callable[[str, float, int], None]
@@ -123,7 +125,7 @@ class PlannedMotion:
             def planning(phase: Phase, _: float, attempt: int = attempt) -> None:
                 tell(phase.value, 0.0, attempt)
 
-            plan = self._requests.plan(self._warier(request, attempt), self.positions(cancel), world, cancel, planning)
+            plan = self._plan(request, WARIER * attempt, world, cancel, planning)
             self._show(plan)
             if not plan.success or plan.trajectory is None:
                 after = f" (the way was blocked by {blocked_by})" if blocked_by else ""
@@ -149,16 +151,25 @@ class PlannedMotion:
         text = f"the way was blocked again and again, last by {blocked_by}; {allowed} tries"
         return Ended(PlanStatus.NO_PATH, text, allowed)
 
-    def _warier(self, request: MotionRequest, attempt: int) -> MotionRequest:
-        """The request with more distance to everything for each time that the way was blocked.
+    def _plan(
+        self,
+        request: MotionRequest,
+        margin: float,
+        world: Snapshot,
+        cancel: threading.Event,
+        tell: Callable[[Phase, float], None],
+    ) -> PlanResult:
+        """A motion that stays away from what cameras see by a margin [m], or by less where there is no room.
 
         What cameras see trembles: a way that only just fits would soon be blocked again.
         """
-        if attempt == 1:
-            return request
-        warier = copy.copy(request)
-        warier.padding = (request.padding or self._requests.defaults.padding) + WARIER * (attempt - 1)
-        return warier
+        q = self.positions(cancel)
+        for share in MARGIN_SHARES:
+            thicker = with_margin(world, share * margin)
+            plan = self._requests.plan(request, q, thicker, cancel, tell)
+            if plan.success or plan.status is PlanStatus.CANCELLED or thicker is world:
+                break
+        return plan
 
     def _wait_for_rest(self) -> None:
         """Until the arm stands still; a cancelled trajectory ends before the arm does.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from geometry_msgs.msg import Point32, Pose
@@ -17,6 +19,7 @@ from manipapy_core.geometry import (
     Octomap,
     Plane,
     PointCloud,
+    Snapshot,
     Sphere,
     WorldObject,
 )
@@ -104,6 +107,26 @@ def seen_objects(message: ObstacleArray) -> Iterator[WorldObject]:
         else:
             size = np.array([obstacle.size.x, obstacle.size.y, obstacle.size.z]) + 2.0 * obstacle.padding
             yield WorldObject(name, Box(size), pose_of(obstacle.pose))
+
+
+def with_margin(world: Snapshot, margin: float) -> Snapshot:
+    """The world with all that cameras see thicker by a margin [m]; the same one if there is nothing to be done."""
+    seen = [thing for thing in world.objects.values() if thing.name.startswith(SEEN)]
+    if not seen or margin <= 0.0:
+        return world
+    thicker = {thing.name: replace(thing, shape=_thicker(thing.shape, margin)) for thing in seen}
+    return replace(world, objects=MappingProxyType({**world.objects, **thicker}))
+
+
+def _thicker(shape: Shape, margin: float) -> Shape:
+    if isinstance(shape, Box):
+        return Box(shape.size + 2.0 * margin)
+    if isinstance(shape, ConvexMesh):
+        # Corners move away from the middle; by the diagonal of a cube, so that its faces move by the margin.
+        middle = shape.vertices.mean(axis=0)
+        away = shape.vertices - middle
+        return ConvexMesh(shape.vertices + np.sqrt(3.0) * margin * away / np.linalg.norm(away, axis=1, keepdims=True))
+    return shape
 
 
 def _points(message: CollisionObject) -> Array:

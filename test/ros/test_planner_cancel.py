@@ -25,7 +25,9 @@ TRIES = 12
 
 @pytest.fixture(scope="module")
 def shared(start_for_module, peer):
-    return PlannedArm(peer, start_for_module)
+    # Sooner than a simulation usually would: the motions here are short.
+    arm = Arm(peer, start_for_module, controller=("-p", "guard.watcher_silence:=1.0"))
+    return PlannedArm(peer, start_for_module, arm=arm)
 
 
 @pytest.fixture(scope="module")
