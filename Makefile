@@ -85,10 +85,10 @@ bench-nodes:
 
 bench: bench-core bench-ik bench-collision bench-planning bench-polytope bench-reach bench-perception bench-gpu bench-control bench-nodes
 
-# make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=1 adds a stereo camera that must see,
-# VIEWER=1 a web page that shows everything.
+# make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 tells the planner of the box instead of
+# letting it see; VIEWER=1 adds a web page that shows everything.
 sim: setup
-	@$(bin)/python -m manipapy_ros.demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(PERCEPTION),--perception) $(if $(VIEWER),--viewer)
+	@$(bin)/python -m manipapy_ros.demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(filter 0,$(PERCEPTION)),,--perception) $(if $(VIEWER),--viewer)
 
 clean:
 	rm -rf build dist install log manipapy_msgs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,14 +11,12 @@ class QuietInterpreter:
     """While in use: no garbage collection of its own accord, and a quick hand-over of the interpreter lock.
 
     The garbage collector is switched off and what exists is frozen; young garbage is collected when the loop has time.
-    Between ticks the interpreter lock goes to whoever has waited for some microseconds instead of five milliseconds: a
-    thread that computes would otherwise delay the loop by that much. During a tick it does not go to anybody.
+    The interpreter lock is offered to waiting threads after a tenth of a millisecond instead of five: a thread that
+    computes would otherwise delay the loop by that much.
     """
 
-    BETWEEN_TICKS = 2e-5
-    """A thread gives the lock up after this time when the loop wants it [s]."""
-    DURING_TICKS = 5e-3
-    """Likewise the loop, when another thread wants it [s]; it sleeps before."""
+    SWITCH_INTERVAL = 1e-4
+    """[s]"""
     _lock = threading.Lock()
     _users = 0
     _enabled = True
@@ -32,7 +30,7 @@ class QuietInterpreter:
                 gc.collect()
                 gc.freeze()
                 gc.disable()
-                sys.setswitchinterval(self.BETWEEN_TICKS)
+                sys.setswitchinterval(min(cls._interval, self.SWITCH_INTERVAL))
             cls._users += 1
         return self
 
@@ -45,14 +43,6 @@ class QuietInterpreter:
                 gc.unfreeze()
                 if cls._enabled:
                     gc.enable()
-
-    def begin_tick(self) -> None:
-        """From now on other threads wait."""
-        sys.setswitchinterval(self.DURING_TICKS)
-
-    def end_tick(self) -> None:
-        """From now on the loop is the one that may wait."""
-        sys.setswitchinterval(self.BETWEEN_TICKS)
 
     def collect_young(self) -> None:
         """Collects what has become garbage lately: a fraction of a millisecond."""

@@ -154,7 +154,6 @@ class PeriodicLoop:
             now = clock()
             while now < deadline:
                 now = clock()
-            interpreter.begin_tick()
             window = self._window
             window.ticks += 1
             window.lateness.record(now - deadline)
@@ -171,7 +170,6 @@ class PeriodicLoop:
                 interpreter.collect_young()
                 housekeeping = done
                 done = clock()
-            interpreter.end_tick()
             deadline += period
             if done >= deadline:
                 skipped = (done - deadline) // period + 1
