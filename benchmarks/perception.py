@@ -104,7 +104,7 @@ def latency(report: Report, rounds: int) -> None:
     taken = camera_to_obstacle(rounds)
     rows = [[name, f"{1e3 * np.median(times):.1f}", f"{1e3 * max(times):.1f}"] for name, times in taken.items()]
     report.table(["part", "median", "largest"], rows)
-    report.note("rendered in a process of its own, matched from both sides as in `make sim PERCEPTION=1`; without DDS")
+    report.note("rendered in a process of its own, matched from both sides as in `make sim`; without DDS")
     report.promise(
         "camera to obstacle", {"": 1e3 * float(np.median(taken["whole"]))}, 150.0, at_least=False, unit="ms"
     )

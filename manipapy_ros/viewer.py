@@ -126,6 +126,7 @@ class Viewer(ManagedNode):
         self._view.show(q)
         if not self._seen_once:
             self._view.goal.set_goal(q)
+            self._view.tell("here it is; no word from its controller yet")
             self._seen_once = True
 
     def _on_status(self, status: ControllerStatus) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import io
+import logging
 from types import TracebackType
 from typing import Any
 
@@ -54,6 +55,8 @@ class ArmView:
             from viser import uplot
         except ImportError:
             raise MissingPackage("viser", "the view in a browser", "viewer") from None
+        # A browser that opens a connection and thinks better of it is not worth a traceback.
+        logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
         with _silence():
             self.server = viser.ViserServer(host=host, port=port, label=f"manipapy: {robot.name}", verbose=False)
         server = self.server

@@ -1,4 +1,4 @@
-"""`make sim PERCEPTION=1`: a box drops into the way of the moving arm, nobody tells, and the arm gets around it."""
+"""`make sim`: a box drops into the way of the moving arm, nobody tells, and the arm gets around it."""
 
 from __future__ import annotations
 
