@@ -13,6 +13,7 @@ the place is the yaw: its cells are rings, and a ring gathers samples from all a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,13 +72,7 @@ class Grid:
 
     def locate(self, T: ArrayLike) -> Array:
         """Cell, yaw and roll [rad] of poses T_base_tip (..., 4, 4); shape (..., 3)."""
-        poses = np.asarray(T)
-        if poses.shape[-2:] != (4, 4):
-            raise ShapeError("T", "(..., 4, 4)", poses.shape)
-        flat = np.ascontiguousarray(poses.reshape(-1, 4, 4))
-        places = np.empty((len(flat), 3))
-        locate_many(flat, self.numbers, places)
-        return places.reshape(*poses.shape[:-2], 3)
+        return located(T, locate_many, self.numbers)
 
     def beside(self, cells: NDArray[np.int64], side: int) -> NDArray[np.int64]:
         """The neighbours of cells on one of the sides, −1 where the grid ends; shape (N,)."""
@@ -116,6 +111,17 @@ class Grid:
             count[tuple(ahead)] += grid[tuple(behind)]
             count[tuple(behind)] += grid[tuple(ahead)]
         return count.ravel()
+
+
+def located(T: ArrayLike, locate: Callable[[Array, Array, Array], object], numbers: Array) -> Array:
+    """Cell, yaw and roll [rad] of poses (..., 4, 4), found by the compiled code of a grid; shape (..., 3)."""
+    poses = np.asarray(T)
+    if poses.shape[-2:] != (4, 4):
+        raise ShapeError("T", "(..., 4, 4)", poses.shape)
+    flat = np.ascontiguousarray(poses.reshape(-1, 4, 4))
+    places = np.empty((len(flat), 3))
+    locate(flat, numbers, places)
+    return places.reshape(*poses.shape[:-2], 3)
 
 
 def rotations(yaw: Array, tilt: Array, roll: Array) -> Array:

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
 from ..compiler.mechanism import Mechanism, from_chain
-from ..errors import InputError, ShapeError
+from ..errors import InputError
 from ..model.chain import Chain
-from .reach_grid import SECTORS, TURN, rotations
+from .reach_grid import SECTORS, TURN, located, rotations
 
 Array = NDArray[np.float64]
 
@@ -89,13 +89,7 @@ class PoseGrid:
 
     def locate(self, T: ArrayLike) -> Array:
         """Cell (−1 outside), yaw and roll [rad] of poses T_base_tip (..., 4, 4); shape (..., 3)."""
-        poses = np.asarray(T)
-        if poses.shape[-2:] != (4, 4):
-            raise ShapeError("T", "(..., 4, 4)", poses.shape)
-        flat = np.ascontiguousarray(poses.reshape(-1, 4, 4))
-        places = np.empty((len(flat), 3))
-        locate_many6(flat, self.numbers, places)
-        return places.reshape(*poses.shape[:-2], 3)
+        return located(T, locate_many6, self.numbers)
 
     def seen(self, T: Array) -> Array:
         """What is located, for poses T_base_tip (..., 4, 4): a frame whose z axis is a joint's."""
