@@ -57,9 +57,13 @@ def dense_configurations(trajectory: JointTrajectory, space: PlanningSpace) -> A
     return evaluate_quintics(coefficients[interval], widths[interval], share)[0]
 
 
-def manipulapy_batch(text: str, starts: Array, goals: Array, duration: float, samples: int) -> Callable[[], object]:
-    """ManipulaPy's batch of quintic trajectories on the CPU."""
+def manipulapy_batch(
+    text: str, starts: Array, goals: Array, duration: float, samples: int
+) -> dict[str, Callable[[], object]]:
+    """ManipulaPy's batch of quintic trajectories on the CPU: with the threads that it takes itself, and with one."""
     import logging
+
+    import numba
 
     logging.disable(logging.WARNING)
     from ManipulaPy.path_planning import OptimizedTrajectoryPlanning
@@ -74,4 +78,13 @@ def manipulapy_batch(text: str, starts: Array, goals: Array, duration: float, sa
         processor.serial_manipulator, str(path), processor.dynamics, limits, use_cuda=False
     )
     path.unlink()
-    return lambda: planner.batch_joint_trajectory(starts, goals, duration, samples, 5)
+    threads = numba.config.NUMBA_NUM_THREADS
+
+    def run(count: int) -> object:
+        numba.set_num_threads(count)
+        try:
+            return planner.batch_joint_trajectory(starts, goals, duration, samples, 5)
+        finally:
+            numba.set_num_threads(threads)
+
+    return {f"ManipulaPy as it is, {threads} threads": lambda: run(threads), "ManipulaPy, one thread": lambda: run(1)}

@@ -90,7 +90,11 @@ class PieceNumber(enum.IntEnum):
     BALL = 16
     BOUND = 17
     """Radius of a ball about the centre that holds the piece."""
-    WIDTH = 18
+    CORE = 18
+    """Half length of the segment in the middle of a round piece."""
+    FILLED = 19
+    """Radius of the balls about the core (a segment, a box, the middle of a hull) that the piece fills."""
+    WIDTH = 20
 
 
 class Pair(enum.IntEnum):

@@ -142,14 +142,17 @@ def _core(lanes: Lanes) -> str:
     code.return_when(code.equal(kind, PieceKind.HULL), _packed(code, centre))
     offset = code.minus(["%px", "%py", "%pz"], centre)
 
-    def nearest_along(axis: int, start: list[str]) -> list[str]:
-        direction, half = code.vectors("%placed", 3, 3 + 3 * axis), code.spread(numbers, PieceNumber.HALF + axis)
+    def nearest_along(axis: int, start: list[str], size: int) -> list[str]:
+        direction, half = code.vectors("%placed", 3, 3 + 3 * axis), code.spread(numbers, size)
         within = code.minimum(code.maximum(code.dot(direction, offset), code.negate(half)), half)
         return code.along(within, direction, start)
 
-    point = nearest_along(2, centre)
-    code.return_when(code.equal(kind, PieceKind.ROUND), _packed(code, point))
-    code.leave(_packed(code, nearest_along(0, nearest_along(1, point))))
+    with code.when(code.equal(kind, PieceKind.ROUND)):
+        code.leave(_packed(code, nearest_along(2, centre, PieceNumber.CORE)))
+    point = centre
+    for axis in range(3):
+        point = nearest_along(axis, point, PieceNumber.HALF + axis)
+    code.leave(_packed(code, point))
     return code.function(f"{{{V}, {V}, {V}}} @core(ptr %scene, ptr %placed, i64 %piece, {V} %px, {V} %py, {V} %pz)")
 
 
@@ -172,17 +175,17 @@ def call_touching(code: Code, first: str, second: str, placed_second: str, lanes
     return code.let(f"call {code.mask} @touching({arguments}, {code.mask} {lanes})")
 
 
-def _first_direction(code: Code, apart: Vector3) -> list[str]:
-    """Between nearby points of the two cores: for long pieces a far better guess than between their centres."""
+def _between_cores(code: Code) -> list[str]:
+    """From one core to the other by nearby points: for long pieces a far better guess than between their centres."""
     start = code.vectors("%placed.first", 3)
     point = _call_point(code, "core", "%placed.second", "%second", start)
     start = _call_point(code, "core", "%placed.first", "%first", point)
     point = _call_point(code, "core", "%placed.second", "%second", start)
-    between = code.minus(point, start)
-    # Cores that meet, as those of overlapping pieces may, have no direction between them.
-    meets = code.let(f"fcmp olt {code.V} {code.dot(between, between)}, {code.constant(1e-8)}")
-    way = [code.select(meets, x, y) for x, y in zip(apart, between)]
-    way[2] = code.add(way[2], code.constant(1e-6))  # some direction, where centres coincide as well
+    return code.minus(point, start)
+
+
+def _direction(code: Code, way: list[str]) -> list[str]:
+    way = [*way[:2], code.add(way[2], code.constant(1e-6))]  # some direction, where cores meet
     length = code.square_root(code.add(code.dot(way, way), code.constant(TINY)))
     return [code.divide(x, length) for x in way]
 
@@ -197,9 +200,14 @@ def _touching(lanes: Lanes) -> str:
     left = code.variable(code.mask, code.both("%lanes", near))
     code.return_when(code.none(left.get()), f"{code.mask} 0")
 
-    n = [code.variable(V, x) for x in _first_direction(code, apart)]
+    between = _between_cores(code)
     ball = code.add(*(code.spread(row, PieceNumber.BALL) for row in numbers))
-    given_up = code.variable(code.mask, "0")
+    filled = code.add(ball, code.add(*(code.spread(row, PieceNumber.FILLED) for row in numbers)))
+    square = code.subtract(code.dot(between, between), code.multiply(filled, filled))
+    hit = code.variable(code.mask, code.both(left.get(), code.where_negative(square)))
+    left.set(code.without(left.get(), hit.get()))
+    code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")
+    n = [code.variable(V, x) for x in _direction(code, between)]
 
     def try_direction(direction: list[str]) -> tuple[list[str], str]:
         """Takes out the lanes that it separates. Gives the gap between the support points, and its length along it."""
@@ -221,15 +229,15 @@ def _touching(lanes: Lanes) -> str:
 
     with code.loop(0, PATIENT):
         gap, lengthwise = try_direction([x.get() for x in n])
-        code.return_when(code.none(left.get()), f"{code.mask} 0")
+        code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")
         reflect(gap, lengthwise)
     with code.loop(0, REFLECTIONS - PATIENT):
         gap, lengthwise = try_direction([x.get() for x in n])
         deep = code.both(left.get(), code.where_negative(code.add(lengthwise, code.constant(DEEP))))
-        given_up.set(code.either(given_up.get(), deep))
+        hit.set(code.either(hit.get(), deep))
         left.set(code.without(left.get(), deep))
-        code.return_when(code.none(left.get()), f"{code.mask} {given_up.get()}")
+        code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")
         reflect(gap, lengthwise)
-    code.leave(f"{code.mask} {code.either(left.get(), given_up.get())}")
+    code.leave(f"{code.mask} {code.either(left.get(), hit.get())}")
     arguments = f"ptr %scene, i64 %first, ptr %placed.first, i64 %second, ptr %placed.second, {code.mask} %lanes"
     return code.function(f"{code.mask} @touching({arguments})")

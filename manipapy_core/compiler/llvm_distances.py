@@ -2,7 +2,7 @@
 
 Per link and lane the best sphere and object so far are kept. Whole links are passed over where their bounding ball
 is farther away than that. The direction between the two nearest points is the slope of the object's signed distance,
-taken by differences for the winning objects alone.
+taken for the winning objects alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from .checker_layout import Group, Header, Object
 from .llvm_check_entries import call_frames
 from .llvm_checker import SphereRow, centre_of_group, group_rows, object_code, object_tables
 from .llvm_code import Code, Variable, Vector3
-from .llvm_objects import OBJECT_CODES, FieldCode, ObjectCode
+from .llvm_objects import OBJECT_CODES, ObjectCode
 from .llvm_types import Lanes
 
 NUMBERS = 7
 """Per link: distance, nearest point of the link, nearest point of the object."""
 FAR = 1e30
-STEP = 1e-3
-"""Of the differences [m]."""
 
 
 def distance_functions(lanes: Lanes) -> str:
@@ -69,7 +67,7 @@ def _nearest(lanes: Lanes) -> str:
     for number, thing in _objects(code):
         won = code.let(f"fcmp oeq {code.V} {number}, {best.object.get()}")
         with code.when(code.some(code.bits(won))):
-            _set_where(code, won, normal, _slope(code, thing, centre))
+            _set_where(code, won, normal, thing.slope(centre))
     away, distance = [x.get() for x in normal], best.distance.get()
     found = code.let(f"fcmp oge {code.V} {best.object.get()}, {code.constant(0.0)}")
     on_link = code.along(code.negate(best.radius.get()), away, centre)
@@ -96,21 +94,6 @@ def _objects(code: Code) -> Iterator[tuple[str, ObjectCode]]:
                 number = code.let(f"sitofp i64 {code.plus(before, index)} to {code.lanes.scalar}")
                 yield code.splat(number), thing
         before = code.plus(before, tables[0])
-
-
-def _slope(code: Code, thing: ObjectCode, point: Vector3) -> list[str]:
-    """Unit vector along which the distance to an object grows."""
-    step = code.constant(STEP)
-    if isinstance(thing, FieldCode):
-        step = code.divide(code.constant(1.0), code.spread(thing.numbers, 3))
-    slope = []
-    for axis in range(3):
-        ends = []
-        for shifted in (code.add(point[axis], step), code.subtract(point[axis], step)):
-            ends.append(thing.signed([shifted if i == axis else x for i, x in enumerate(point)]))
-        slope.append(code.subtract(*ends))
-    length = code.square_root(code.add(code.dot(slope, slope), code.constant(1e-20)))
-    return [code.divide(x, length) for x in slope]
 
 
 def _set_where(code: Code, condition: str, variables: Sequence[Variable], values: Vector3) -> None:

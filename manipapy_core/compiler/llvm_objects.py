@@ -10,6 +10,9 @@ from __future__ import annotations
 from .checker_layout import Object, ObjectKind
 from .llvm_code import Code, Vector3
 
+SURFACE = 1e-8
+"""Points nearer than this [m] count as on the surface: they have no direction of their own in single precision."""
+
 
 class ObjectCode:
     """Distances to the objects of one kind; `numbers` and `integers` are the addresses of one object's rows."""
@@ -39,21 +42,41 @@ class ObjectCode:
         """`excess` for the bounding ball of a whole link."""
         return self.excess(self.measure(point), radius)
 
+    def slope(self, point: Vector3) -> list[str]:
+        """Unit vector along which the signed distance grows: by differences, where there is no formula."""
+        code, step, slope = self.code, self.slope_step(), []
+        for axis in range(3):
+            ends = []
+            for shifted in (code.add(point[axis], step), code.subtract(point[axis], step)):
+                ends.append(self.signed([shifted if i == axis else x for i, x in enumerate(point)]))
+            slope.append(code.subtract(*ends))
+        return _unit(code, slope)
+
+    def slope_step(self) -> str:
+        """Of the differences [m]."""
+        return self.code.constant(1e-3)
+
 
 class AlignedBoxCode(ObjectCode):
     """A box along the axes of the base: the kind that there is most of."""
 
     kind = ObjectKind.ALIGNED_BOX
 
+    def offset(self, point: Vector3) -> Vector3:
+        """From the centre to a point, along the axes of the box."""
+        return self.code.minus(point, self.code.spread3(self.numbers))
+
+    def turned_back(self, v: Vector3) -> list[str]:
+        """From the box's axes to the base's."""
+        return list(v)
+
     def beyond(self, point: Vector3) -> list[str]:
         """How far a point lies beyond each pair of faces."""
-        code = self.code
-        offset = self.local(code.minus(point, code.spread3(self.numbers)))
-        return [code.subtract(code.absolute(x), code.spread(self.numbers, 3 + axis)) for axis, x in enumerate(offset)]
+        return self._beyond(self.offset(point))
 
-    def local(self, offset: Vector3) -> Vector3:
-        """From the base's axes to the box's."""
-        return offset
+    def _beyond(self, offset: Vector3) -> list[str]:
+        code = self.code
+        return [code.subtract(code.absolute(x), code.spread(self.numbers, 3 + axis)) for axis, x in enumerate(offset)]
 
     def measure(self, point: Vector3) -> str:
         return _square_outside(self.code, self.beyond(point))
@@ -64,14 +87,36 @@ class AlignedBoxCode(ObjectCode):
     def signed(self, point: Vector3) -> str:
         return _signed(self.code, self.beyond(point))
 
+    def slope(self, point: Vector3) -> list[str]:
+        """Away from the nearest point of the box; inside it, towards the nearest face."""
+        code, offset = self.code, self.offset(point)
+        beyond = self._beyond(offset)
+        outside = [code.at_least_zero(x) for x in beyond]
+        within = code.let(f"fcmp olt {code.V} {code.dot(outside, outside)}, {code.constant(SURFACE**2)}")
+        deepest = _largest(code, beyond)
+        way = []
+        for excess, positive, x in zip(beyond, outside, offset):
+            nearest = code.let(f"fcmp oge {code.V} {excess}, {deepest}")
+            to_face = code.select(nearest, code.constant(1.0), code.constant(0.0))
+            way.append(code.with_sign_of(code.select(within, to_face, positive), x))
+        return _unit(code, self.turned_back(way))
+
 
 class BoxCode(AlignedBoxCode):
     """A box with axes of its own."""
 
     kind = ObjectKind.BOX
 
-    def local(self, offset: Vector3) -> Vector3:
-        return [self.code.dot(self.code.spread3(self.numbers, 6 + 3 * axis), offset) for axis in range(3)]
+    def offset(self, point: Vector3) -> Vector3:
+        way = super().offset(point)
+        return [self.code.dot(axis, way) for axis in self._axes()]
+
+    def turned_back(self, v: Vector3) -> list[str]:
+        code, rows = self.code, self._axes()
+        return [code.dot([row[axis] for row in rows], v) for axis in range(3)]
+
+    def _axes(self) -> list[list[str]]:
+        return [self.code.spread3(self.numbers, 6 + 3 * axis) for axis in range(3)]
 
 
 class RoundCode(ObjectCode):
@@ -109,6 +154,9 @@ class PlaneCode(ObjectCode):
     def measure(self, point: Vector3) -> str:
         normal = self.code.spread3(self.numbers)
         return self.code.subtract(self.code.dot(normal, point), self.code.spread(self.numbers, 3))
+
+    def slope(self, point: Vector3) -> list[str]:
+        return self.code.spread3(self.numbers)
 
 
 class HullCode(ObjectCode):
@@ -157,6 +205,9 @@ class FieldCode(ObjectCode):
             index = code.let(f"add {whole} {index}, {part}")
         return self._gather(code.pointer(self.integers, Object.DATA), index)
 
+    def slope_step(self) -> str:
+        return self.code.divide(self.code.constant(1.0), self.code.spread(self.numbers, 3))
+
     def _everywhere(self, number: str) -> str:
         code = self.code
         short = code.let(f"trunc i64 {number} to i32")
@@ -191,8 +242,17 @@ def _square_outside(code: Code, beyond: list[str]) -> str:
 
 def _signed(code: Code, beyond: list[str]) -> str:
     """Distance outside; inside, how far the nearest face is, negative."""
-    deepest = beyond[0]
-    for distance in beyond[1:]:
-        deepest = code.maximum(deepest, distance)
     outside = code.square_root(_square_outside(code, beyond))
-    return code.add(outside, code.minimum(deepest, code.constant(0.0)))
+    return code.add(outside, code.minimum(_largest(code, beyond), code.constant(0.0)))
+
+
+def _largest(code: Code, values: list[str]) -> str:
+    largest = values[0]
+    for value in values[1:]:
+        largest = code.maximum(largest, value)
+    return largest
+
+
+def _unit(code: Code, v: Vector3) -> list[str]:
+    length = code.square_root(code.add(code.dot(v, v), code.constant(1e-20)))
+    return [code.divide(x, length) for x in v]

@@ -234,6 +234,7 @@ class _Pieces:
         """Appends a part and returns its number."""
         shape = part.shape
         kind, half, disc, ball = PieceKind.ROUND, [0.0, 0.0, 0.0], 0.0, self.pad if pad is None else pad
+        filled = 0.0
         bound = part.bound + ball
         first = len(self.vertices)
         if isinstance(shape, Box):
@@ -245,12 +246,13 @@ class _Pieces:
             ball += added
         elif isinstance(shape, Cylinder):
             half[2], disc = 0.5 * shape.length, shape.radius
+            filled = min(half[2], disc)
         else:
             half[2] = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
             ball += shape.radius
         axes = part.T_frame_shape[:3, :3].T.ravel()
         self.integers.append([frame, kind, first, len(self.vertices)])
-        self.numbers.append([*axes, *part.centre, *half, disc, ball, bound])
+        self.numbers.append([*axes, *part.centre, *half, disc, ball, bound, half[2] - filled, filled])
         return self.count - 1
 
 

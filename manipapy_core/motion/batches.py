@@ -99,35 +99,39 @@ fence: Any = intrinsic(_fence)
 
 @njit(cache=True, nogil=True)
 def fill(starts, ways, laws, out):  # type: ignore[no-untyped-def]
-    """Positions, velocities and accelerations of every motion, all its samples as one row.
-
-    The start and the way of a motion are written as often as it has samples, so that the loop over a row is plain.
-    """
-    n, width = starts.shape[1], laws.shape[1]
-    start, way, nothing = np.empty(width, starts.dtype), np.empty(width, starts.dtype), np.zeros(width, starts.dtype)
+    """Positions, velocities and accelerations of every motion, all its samples as one row."""
+    n = starts.shape[1]
+    nothing = np.zeros(n, starts.dtype)
+    pattern = np.empty((2, n * (VECTOR // starts.itemsize)), starts.dtype)
     for motion in range(starts.shape[0]):
-        for i in range(width // n):
-            for j in range(n):
-                start[i * n + j] = starts[motion, j]
-                way[i * n + j] = ways[motion, j]
-        fill_row(out[0, motion], start, way, laws[0])
-        fill_row(out[1, motion], nothing, way, laws[1])
-        fill_row(out[2, motion], nothing, way, laws[2])
+        fill_row(out[0, motion], starts[motion], ways[motion], laws[0], pattern)
+        fill_row(out[1, motion], nothing, ways[motion], laws[1], pattern)
+        fill_row(out[2, motion], nothing, ways[motion], laws[2], pattern)
     fence()
 
 
 @njit(cache=True, nogil=True)
-def fill_row(row, start, way, law):  # type: ignore[no-untyped-def]
-    """Element by element up to the first whole vector of memory, vector by vector, and the rest."""
-    width, size = row.shape[0], row.itemsize
+def fill_row(row, start, way, law, pattern):  # type: ignore[no-untyped-def]
+    """Element by element up to the first whole vector of memory, vector by vector, and the rest.
+
+    Joints and vectors come round together after as many vectors as there are joints: `pattern` takes the starts and
+    ways of one such round, which stay in the nearest cache.
+    """
+    n, width, size = start.shape[0], row.shape[0], row.itemsize
     step, i = VECTOR // size, 0
     while i < width and (row.ctypes.data + i * size) % VECTOR:
-        row[i] = start[i] + way[i] * law[i]
+        row[i] = start[i % n] + way[i % n] * law[i]
         i += 1
-    while i + step <= width:
+    for k in range(n * step):
+        pattern[0, k] = start[(i + k) % n]
+        pattern[1, k] = way[(i + k) % n]
+    starts, ways = pattern[0].ctypes.data, pattern[1].ctypes.data
+    while i + n * step <= width:
         at = i * size
-        stream(row.ctypes.data + at, start.ctypes.data + at, way.ctypes.data + at, law.ctypes.data + at, row[0])
-        i += step
+        for k in range(n):
+            inner = k * VECTOR
+            stream(row.ctypes.data + at + inner, starts + inner, ways + inner, law.ctypes.data + at + inner, row[0])
+        i += n * step
     while i < width:
-        row[i] = start[i] + way[i] * law[i]
+        row[i] = start[i % n] + way[i % n] * law[i]
         i += 1
