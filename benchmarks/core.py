@@ -147,18 +147,24 @@ def single_calls(report: Report, robots: list[Problem]) -> None:
 
 
 def threads(report: Report, robots: list[Problem]) -> None:
-    """Wall time of one and two threads; says something only while nobody else uses the machine."""
+    """Wall time of one and two threads, beside Pinocchio's, whose gain tells what the machine has to give."""
     load = os.getloadavg()[0]
     report.heading(f"Two threads beside one: inverse dynamics of {THREADED_BATCH:,}, wall ms (load average {load:.1f})")
     rows, gains = [], {}
     for problem in robots:
         states = problem.states(THREADED_BATCH)
-        jobs = [public_call(problem, "inverse_dynamics", states, threads=count) for count in (1, 2)]
-        one, two, gain = neighbours(*jobs)
-        gains[problem.name] = gain
-        rows.append((problem.name, "inverse_dynamics", f"{one * 1e3:.2f}", f"{two * 1e3:.2f}", times(gain)))
-        report.measurements[f"threads {problem.name}"] = {"1": one, "2": two, "gain": gain}
-    report.table(("robot", "function", "one", "two", "gain"), rows)
+        peer = Pinocchio(problem, *states)
+        sides = {
+            "manipapy": [public_call(problem, "inverse_dynamics", states, threads=count) for count in (1, 2)],
+            "pin": [peer.cpp_loops(count)["inverse_dynamics"] for count in (1, 2)],
+        }
+        for name, jobs in sides.items():
+            one, two, gain = neighbours(*jobs)
+            rows.append((problem.name, name, f"{one * 1e3:.2f}", f"{two * 1e3:.2f}", times(gain)))
+            report.measurements[f"threads {problem.name} {name}"] = {"1": one, "2": two, "gain": gain}
+            if name == "manipapy":
+                gains[problem.name] = gain
+    report.table(("robot", "", "one", "two", "gain"), rows)
     report.promise("two threads over one (on a quiet machine)", gains, 1.6, at_least=True)
 
 

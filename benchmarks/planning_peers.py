@@ -87,4 +87,4 @@ def manipulapy_batch(
         finally:
             numba.set_num_threads(threads)
 
-    return {f"ManipulaPy as it is, {threads} threads": lambda: run(threads), "ManipulaPy, one thread": lambda: run(1)}
+    return {"ManipulaPy, all cores": lambda: run(threads), "ManipulaPy, one thread": lambda: run(1)}

@@ -20,6 +20,8 @@ PACKAGE = "manipapy"
 TRAJECTORY_CONTROLLER = "joint_trajectory_controller"
 """Name of ros2_control's controller that takes trajectories, as its drivers configure it."""
 DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+SLOWEST_PACE, FASTEST_PACE = 0.01, 100.0
+"""Of a simulation, in simulated seconds per second."""
 LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
@@ -245,6 +247,11 @@ def _user_file(options: Options) -> Path | None:
 def _check(options: Options) -> None:
     if options.log_level not in LOG_LEVELS:
         raise BringupError(f"log_level is {options.log_level!r}; choose {', '.join(LOG_LEVELS)}")
+    if not SLOWEST_PACE <= options.real_time_factor <= FASTEST_PACE:
+        raise BringupError(
+            f"real_time_factor is {options.real_time_factor!r}; give {SLOWEST_PACE:g} to {FASTEST_PACE:g} "
+            "simulated seconds per second"
+        )
     known = configured_robots()
     if options.robot not in known and not Path(options.robot).is_file():
         raise BringupError(

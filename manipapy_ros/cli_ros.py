@@ -74,6 +74,7 @@ def up(
     perception: Annotated[bool, typer.Option(help="Also see: stereo pictures to obstacles.")] = False,
     capability: Annotated[bool, typer.Option(help="Also publish what the tip can do.")] = False,
     viewer: Annotated[bool, typer.Option(help="Also show everything on a web page of this machine.")] = False,
+    real_time_factor: Annotated[float, typer.Option(help="Simulated seconds per second.")] = 1.0,
     seconds: Seconds = None,
 ) -> None:
     """Start model server, controller and a simulated, mocked or real arm, and look after them."""
@@ -96,6 +97,7 @@ def up(
         perception=perception,
         capability=capability,
         viewer=viewer,
+        real_time_factor=real_time_factor,
     )
     raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
 

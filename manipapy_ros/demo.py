@@ -14,11 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from manipapy_msgs.msg import ObstacleArray
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 from manipapy_core import Robot
 from manipapy_core.errors import ManipapyError
@@ -30,7 +27,8 @@ from .bringup import Options, describe
 from .client import GivenUp, NoAnswer, Refused
 from .demo_box import DroppedBox
 from .demo_pictures import CHART, PICTURE, RECORD, start_drawing
-from .demo_record import Recorder, Summary
+from .demo_record import Recorder
+from .demo_table import DemoTable
 from .demo_tour import PICTURE_STOP, Leg, tour, weave
 from .planner_client import PlannerClient
 from .supervisor import CHECK_EVERY, NodeDied, Supervisor
@@ -66,7 +64,6 @@ class Demo:
             describe(options), say=self.say, hear=self.hear, wants_to_stop=lambda: self.wish() or self.time_is_up()
         )
         self._end: float | None = None
-        self._legs: list[tuple[str, Summary]] = []
         self._drawing: subprocess.Popen[str] | None = None
         self._planner: PlannerClient | None = None
 
@@ -121,15 +118,16 @@ class Demo:
         if self.options.perception:
             self._wait_for_eyes()
         self.say(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; `manipapy state` in another terminal")
-        posed = self._tour(chain, home, arm, recorder)
+        table = DemoTable(self.console, f"{self.options.robot}, {self.law}", recorder)
+        posed = self._tour(chain, home, arm, recorder, table)
         self._draw(recorder, robot.name, chain, posed)
         if self.wants_to_go_on():
             self.say("the arm holds and takes goals (`manipapy move --joints …`); Ctrl-C ends everything")
-        with self._table(recorder) as live:
+        with table:
             while self.wants_to_go_on():
                 time.sleep(CHECK_EVERY)
                 self._tell_about_pictures()
-                self._show(live, recorder, "holding")
+                table.show("holding")
 
     def _wait_for_controller(self, recorder: Recorder) -> None:
         """Until it has seen the arm."""
@@ -166,26 +164,25 @@ class Demo:
             values |= yaml.safe_load(Path(path).read_text(encoding="utf-8")).get("/**", {}).get("ros__parameters", {})
         return robot.chain(values.get("base_link") or robot.root, values["tip_link"])
 
-    def _tour(self, chain: Chain, home: Array, arm: ArmClient, recorder: Recorder) -> Array:
+    def _tour(self, chain: Chain, home: Array, arm: ArmClient, recorder: Recorder, table: DemoTable) -> Array:
         """Every leg once; where the arm is to be pictured [rad or m], shape (n,)."""
         posed = home
-        with self._table(recorder) as live:
+        with table:
             for leg in tour(chain, home, box_first=self.options.perception):
                 if not self.wants_to_go_on():
                     break
                 begin = recorder.now
 
                 def watch(name: str = leg.name) -> bool:
-                    self._show(live, recorder, name)
+                    table.show(name)
                     return self.wants_to_go_on()
 
                 self._carry_out(leg, chain, home, arm, watch)
-                self._legs.append((leg.name, recorder.summary(begin, recorder.now)))
-                self._show(live, recorder, leg.name)
+                table.add(leg.name, begin)
+                table.show(leg.name)
                 if leg.name == PICTURE_STOP:
                     posed = arm.positions(chain.joint_names)
-        if self._legs and not self.console.is_terminal:
-            self.console.print(self._summary_table())
+        table.sum_up()
         return posed
 
     def _carry_out(
@@ -243,52 +240,6 @@ class Demo:
             self.say("no pictures: the drawing was ended before it was done")
         else:
             self.say(f"no pictures: {drawing.stdout.read().strip()}")
-
-    # The table.
-
-    def _table(self, recorder: Recorder) -> Live:
-        self._shown = 0.0
-        # Without a terminal lines are printed instead, now and then.
-        return Live(console=self.console, auto_refresh=False, transient=not self.console.is_terminal)
-
-    def _show(self, live: Live, recorder: Recorder, doing: str) -> None:
-        terminal = self.console.is_terminal
-        if time.monotonic() - self._shown < (0.2 if terminal else 1.0):
-            return
-        self._shown = time.monotonic()
-        now = recorder.now
-        line = _line(doing, recorder, recorder.summary(max(now - 1.0, 0.0), now))
-        if terminal:
-            live.update(Group(self._summary_table(), line), refresh=True)
-        else:
-            self.console.print(line)
-
-    def _summary_table(self) -> Table:
-        error, loop = ("error rms [mrad]", "largest [mrad]"), ("loop [Hz]", "jitter p50, p99 [µs]", "skipped")
-        table = Table("motion", "time [s]", *error, *loop, title=f"{self.options.robot}, {self.law}")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for name, leg in self._legs:
-            table.add_row(
-                name,
-                f"{leg.duration:.2f}",
-                f"{1e3 * leg.rms_error:.3f}",
-                f"{1e3 * leg.largest_error:.3f}",
-                f"{leg.rate:.1f}",
-                f"{leg.jitter_p50:.0f}, {leg.jitter_p99:.0f}",
-                str(leg.overruns),
-            )
-        return table
-
-
-def _line(doing: str, recorder: Recorder, last: Summary) -> Text:
-    status = recorder.status
-    guard = "" if status is None or not status.reason else f" · guard: {status.reason}"
-    return Text(
-        f"{doing}: error {1e3 * last.rms_error:.3f} mrad rms, {1e3 * last.largest_error:.3f} largest · "
-        f"{last.rate:.0f} Hz · jitter p50 {last.jitter_p50:.0f}, p99 {last.jitter_p99:.0f} µs · "
-        f"{last.overruns} skipped{guard}"
-    )
 
 
 def _pace(perception: bool) -> float:

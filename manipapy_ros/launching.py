@@ -66,6 +66,7 @@ def arguments(mode: Mode, modes: Sequence[Mode] = tuple(Mode)) -> list[DeclareLa
         argument("capability", "false", "Also publish what the tip can do", TRUTHS),
         argument("perception", "false", "Also see: stereo pictures to obstacles for the planner", TRUTHS),
         argument("viewer", "false", "Also show everything on a web page of this machine", TRUTHS),
+        argument("real_time_factor", "1.0", "Simulated seconds per second; below 1 for a small machine"),
         argument("gui", "false", "Show PyBullet's window", TRUTHS),
         argument("autostart", "true", "Configure and activate in order", TRUTHS),
         argument("log_level", "info", "Of all nodes", LOG_LEVELS),
@@ -92,7 +93,8 @@ def options_from(context: LaunchContext) -> Options:
         params_file=text("params_file"),
         scene=text("scene"),
         hand_off=HandOff(text("hand_off")),
-        far_side_timeout=_seconds(text("far_side_timeout")),
+        far_side_timeout=_number("far_side_timeout", text("far_side_timeout")),
+        real_time_factor=_number("real_time_factor", text("real_time_factor")),
         law=text("law"),
         log_level=text("log_level"),
         gui=text("gui") == "true",
@@ -117,11 +119,11 @@ def rviz_node(namespace: str, use_sim_time: bool) -> Node:
     )
 
 
-def _seconds(text: str) -> float:
+def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BringupError(f"far_side_timeout is {text!r}; give a number of seconds") from None
+        raise BringupError(f"{name} is {text!r}; give a number") from None
 
 
 def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:

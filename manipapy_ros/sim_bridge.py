@@ -24,6 +24,7 @@ from manipapy_core.model.meshes import MeshFinder
 from manipapy_core.sim import DriveSettings, ResumePolicy, Scene, World, read_scene
 
 from . import qos
+from .bringup import FASTEST_PACE, SLOWEST_PACE
 from .diagnostics import Diagnostics, Level, Report
 from .lifecycle import ManagedNode, NotActive, run
 from .params import Param, Value
@@ -41,7 +42,7 @@ PARAMETERS = (
     Param("scene", "", "A bundled scene by name, or the path of a scene file; empty: nothing but the robot"),
     Param("package_paths", [], "Where package:// references of meshes may lead", kind=Parameter.Type.STRING_ARRAY),
     Param("time_step", 0.001, "Length of a step of the physics [s]", minimum=1e-4, maximum=0.02),
-    Param("real_time_factor", 1.0, "Simulated seconds per second", minimum=0.01, maximum=100.0),
+    Param("real_time_factor", 1.0, "Simulated seconds per second", minimum=SLOWEST_PACE, maximum=FASTEST_PACE),
     Param("clock_every", 25, "Steps between two messages on clock", minimum=1, maximum=1000),
     Param("command_timeout", 0.02, "Efforts older than this are replaced by a hold [s]", minimum=0.002, maximum=10.0),
     Param("patience", 0.2, "How long simulated time waits for late efforts [s]", minimum=0.0, maximum=1.0),

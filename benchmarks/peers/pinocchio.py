@@ -37,14 +37,14 @@ class Pinocchio:
         self.q = np.array([route._q(row) for row in q])
         self.v, self.a = qd @ route.spread.T, qdd @ route.spread.T
 
-    def cpp_loops(self) -> dict[str, Callable[[], object]]:
-        """rneaInParallel and abaInParallel with one thread: a loop in C++ over columns, into memory at hand."""
-        pool = pin.ModelPool(self.model, 1)
+    def cpp_loops(self, threads: int = 1) -> dict[str, Callable[[], object]]:
+        """rneaInParallel and abaInParallel: a loop in C++ over columns, into memory at hand."""
+        pool = pin.ModelPool(self.model, threads)
         q, v, a = (np.asfortranarray(values.T) for values in (self.q, self.v, self.a))
         out = np.zeros_like(v)
         return {
-            "inverse_dynamics": lambda: pin.rneaInParallel(1, pool, q, v, a, out),
-            "forward_dynamics": lambda: pin.abaInParallel(1, pool, q, v, a, out),
+            "inverse_dynamics": lambda: pin.rneaInParallel(threads, pool, q, v, a, out),
+            "forward_dynamics": lambda: pin.abaInParallel(threads, pool, q, v, a, out),
         }
 
     def python_loops(self) -> dict[str, Callable[[], object]]:

@@ -76,6 +76,8 @@ def test_the_users_parameters_come_after_those_of_the_robot(tmp_path):
         ({"log_level": "loud"}, "debug"),
         ({"mode": Mode.HARDWARE, "hand_off": HandOff.EFFORT}, "far_side_timeout"),
         ({"mode": Mode.MOCK, "hand_off": HandOff.EFFORT}, "trajectories only"),
+        ({"real_time_factor": 0.0}, "0.01 to 100"),
+        ({"real_time_factor": float("nan")}, "0.01 to 100"),
     ],
 )
 def test_what_cannot_work_is_refused_with_the_cure(options, reason):
