@@ -110,7 +110,8 @@ class ReachMap(ABC):
 
         Args:
             T: T_base_tip, shape (..., 4, 4).
-            exact: Ask inverse kinematics where the table is not sure: slower at the edge, and right there.
+            exact: Ask inverse kinematics where the table is not sure: slower there, and right. In six dimensions it is
+                sure of verified cells only.
             collides: Takes configurations (N, n), gives True for each that must not be the answer (`Checker.check`);
                 counts where inverse kinematics is asked.
 
@@ -121,9 +122,9 @@ class ReachMap(ABC):
         verdict = self.verdicts(flat)
         yes = verdict >= PROBABLY
         if exact:
-            unsure = np.flatnonzero((verdict == HARDLY) | (verdict == PROBABLY))
-            if len(unsure):
-                yes[unsure] = self.solvable(flat[unsure], collides)
+            likely, hardly = (np.flatnonzero(verdict == kind) for kind in (PROBABLY, HARDLY))
+            yes[likely] = self.settled(flat[likely], collides)
+            yes[hardly] = self.solvable(flat[hardly], collides)
         return yes.reshape(poses.shape[:-2])
 
     def quality(self, T: ArrayLike, *, penalised: bool = False) -> NDArray[np.float32]:
@@ -184,6 +185,10 @@ class ReachMap(ABC):
         order = np.lexsort((-best, -share))
         return z[order], share[order], best[order].astype(np.float64)
 
+    def settled(self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None) -> NDArray[np.bool_]:
+        """Which of the poses (N, 4, 4) that are probably reachable really are."""
+        return self.solvable(T, collides)
+
     def solvable(
         self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None
     ) -> NDArray[np.bool_]:
@@ -198,9 +203,7 @@ class ReachMap(ABC):
             if len(tried):
                 asked = np.ascontiguousarray(T[tried])
                 good, found = solver.follow(asked, self.seeds_at(rows, asked))
-                if collides is not None and good.any():
-                    good[good] = ~np.asarray(collides(found[good, : self.chain.n]), dtype=bool)
-                solved[tried] = good
+                solved[tried] = good_ones(good, found[:, : self.chain.n], collides)
         return solved
 
     def _cells(self, T: Array) -> NDArray[np.int64]:
@@ -226,3 +229,13 @@ def _flat(T: ArrayLike) -> tuple[Array, Array]:
     if poses.shape[-2:] != (4, 4):
         raise ShapeError("T", "(..., 4, 4)", poses.shape)
     return poses, np.ascontiguousarray(poses.reshape(-1, 4, 4))
+
+
+def good_ones(
+    solved: NDArray[np.bool_], q: Array, collides: Callable[[Array], NDArray[np.bool_]] | None
+) -> NDArray[np.bool_]:
+    """Which solutions (N, n) count: those that were found and do not collide."""
+    good = solved.copy()
+    if collides is not None and good.any():
+        good[good] = ~np.asarray(collides(q[good]), dtype=bool)
+    return good

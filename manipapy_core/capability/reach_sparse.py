@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,10 +11,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..ik.bounds import search_bounds
+from ..ik.numeric import solver_for
 from .reach_grid import SECTORS, TURN, sector
 from .reach_grid6 import PoseGrid, locate_one6
 from .reach_index import CellIndex, find_one
-from .reach_map import HARDLY, NO, PROBABLY, UNKNOWN, YES, Array, ReachMap
+from .reach_map import HARDLY, NO, PROBABLY, UNKNOWN, YES, Array, ReachMap, good_ones
 
 WHOLE = UNKNOWN - 1
 """Share of a cell of which every pose that was asked about can be reached."""
@@ -77,6 +79,20 @@ class SparseMap(ReachMap):
         )  # fmt: skip
         return answer
 
+    def settled(self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None) -> NDArray[np.bool_]:
+        """From the cell's configuration, and where that fails by a search from many starts.
+
+        Cells are large: their configuration may belong to another branch of solutions than the pose.
+        """
+        solver, poses = solver_for(self.chain), np.ascontiguousarray(T)
+        solved, found = solver.follow(poses, self.seeds_at(self.rows(self._cells(poses)), poses))
+        good = good_ones(solved, found[:, : self.chain.n], collides)
+        rest = np.flatnonzero(~good)
+        if len(rest):
+            solved, found = solver.many(poses[rest])
+            good[rest] = good_ones(solved, found[:, : self.chain.n], collides)
+        return good
+
     def seeds_at(self, rows: NDArray[np.int64], T: Array) -> Array:
         """With the joint that turns the roll brought to that of the poses."""
         q = np.full((len(rows), self.chain.n), np.nan)
@@ -125,7 +141,7 @@ def ask6(T, g, shape, strides, turned, cells, table, sure, share, open_, answer)
             answer[i] = NO
         elif row < 0:
             answer[i] = HARDLY if met_beside(cell, shape, strides, turned, cells, table) else NO
-        elif sure[row] >> at & 1 == 1 and share[row] >= WHOLE:
+        elif sure[row] >> at & 1 == 1 and share[row] == WHOLE:
             answer[i] = YES
         elif open_.shape[1] and open_[row, 0] >> at & 1 == 0:
             answer[i] = HARDLY

@@ -51,7 +51,7 @@ def same(first, second):
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in TABLES)
 
 
-@pytest.mark.parametrize(("name", "hits"), [("a rail", 0.97), ("a sliding tip", 0.97), ("foot to hand", 0.93)])
+@pytest.mark.parametrize(("name", "hits"), [("a rail", 0.98), ("a sliding tip", 0.98), ("foot to hand", 0.96)])
 def test_asked_exactly_it_agrees_with_inverse_kinematics(name, hits):
     reach = built(name)
     assert reach.grid.dimensions == 6 and reach.grid.seen_from_tip == (name == "a sliding tip")
@@ -59,7 +59,7 @@ def test_asked_exactly_it_agrees_with_inverse_kinematics(name, hits):
     truth = ik.solve_batch(reach.chain, T).solved
     assert 0.3 < truth.mean() < 0.9
     told, guessed = reach.reachable(T, exact=True), reach.reachable(T)
-    assert told[truth].mean() > hits and told[~truth].mean() < 0.08  # places of the arm itself: hard ones
+    assert told[truth].mean() > hits and told[~truth].mean() < 0.005
     assert guessed[truth].mean() > 0.5 and guessed[~truth].mean() < 0.3
 
 
@@ -69,7 +69,7 @@ def test_where_no_end_turns_the_roll_is_a_dimension():
     T = random_poses(reach, 600)
     truth = ik.solve_batch(reach.chain, T).solved
     told = reach.reachable(T, exact=True)
-    assert 0.2 < truth.mean() < 0.9 and told[truth].mean() > 0.9 and told[~truth].mean() < 0.06
+    assert 0.2 < truth.mean() < 0.9 and told[truth].mean() > 0.98 and told[~truth].mean() < 0.005
 
 
 def test_limits_of_the_turning_end_are_known():
@@ -88,7 +88,7 @@ def test_limits_of_the_turning_end_are_known():
     free = ik.solve_batch(built("a rail").chain, T).solved
     assert truth.sum() < 0.9 * free.sum()
     told = reach.reachable(T, exact=True)
-    assert told[truth].mean() > 0.93 and told[~truth].mean() < 0.06
+    assert told[truth].mean() > 0.98 and told[~truth].mean() < 0.005
 
 
 def test_both_indexes_say_the_same_about_a_panda():
@@ -203,9 +203,11 @@ def test_verified_cells_cut_false_answers():
     rough, verified = (build_map(plan("a rail", verify=count, **options)) for count in (0, 4))
     T = random_poses(rough, 800, seed=8)
     truth = ik.solve_batch(rough.chain, T).solved
-    for exact in (False, True):
-        false = [found.reachable(T, exact=exact)[~truth].mean() for found in (rough, verified)]
-        assert false[1] < 0.6 * false[0]
+    guessed = [found.reachable(T)[~truth].mean() for found in (rough, verified)]
+    assert guessed[1] < 0.6 * guessed[0]
+    # A rough map leaves every answer to inverse kinematics; one that is verified trusts its whole cells.
+    told = [found.reachable(T, exact=True)[~truth].mean() for found in (rough, verified)]
+    assert told[0] == 0.0 and told[1] < 0.02
     assert verified.reachable(T, exact=True)[truth].mean() > 0.95
 
 
