@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, TracebackType
@@ -22,6 +23,10 @@ from . import params
 
 NOTICE_SHUTDOWN = 0.2
 """Longest wait [s] of the executor, which nothing wakes for a signal."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ECHO = 1.0
+"""Signals that come this soon after the first are the same wish [s]: launchers pass on what a terminal has sent."""
 
 MIDDLEWARE_PRIORITY, EXECUTOR_PRIORITY = 60, 50
 """Of SCHED_FIFO for threads that carry messages and for executors of prompt nodes: below the loops."""
@@ -198,6 +203,7 @@ def run(make_node: type[ManagedNode], argv: Sequence[str] | None = None) -> int:
         return 0
     finally:
         rclpy.try_shutdown()
+        stop.done()
     return 0
 
 
@@ -213,14 +219,21 @@ def _realtime_threads() -> Iterator[None]:
 
 
 class _StopSignal:
-    """Remembers the first SIGINT or SIGTERM; the second one interrupts whatever still takes time."""
+    """Remembers the first SIGINT or SIGTERM; a later one interrupts whatever still takes time."""
 
     def __init__(self) -> None:
         self.asked = False
-        for number in (signal.SIGINT, signal.SIGTERM):
+        self._since = 0.0
+        for number in SIGNALS:
             signal.signal(number, self._ask)
 
+    def done(self) -> None:
+        """From now on the process ends anyway; a signal that comes meanwhile must not make that look like a death."""
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        if not self.asked:
+            self.asked, self._since = True, time.monotonic()
+        elif time.monotonic() - self._since > ECHO:
             raise KeyboardInterrupt
-        self.asked = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from std_msgs.msg import String
 
 from manipapy_core import Robot, kinematics, lie
 from manipapy_ros import qos
+from manipapy_ros.lifecycle import ECHO
 
 CONFIGURE, CLEANUP = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_CLEANUP
 ACTIVATE, DEACTIVATE = Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_DEACTIVATE
@@ -171,6 +173,20 @@ def test_terminate_ends_the_node_cleanly(start, peer):
     node = start("model_server", namespace="/terminated")
     assert peer.transition(node, CONFIGURE)
     assert node.stop(signal.SIGTERM) == 0
+
+
+def test_a_signal_that_a_launcher_passes_on_once_more_changes_nothing(start, peer):
+    node = start("model_server", namespace="/told_twice")
+    assert peer.transition(node, CONFIGURE)
+    assert peer.transition(node, ACTIVATE)
+    # Again and again until it is gone: every moment of its end is met, the interpreter's own included.
+    node.process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + 0.9 * ECHO
+    while node.process.poll() is None and time.monotonic() < deadline:
+        node.process.send_signal(signal.SIGINT)
+        time.sleep(0.002)
+    assert node.process.wait(5.0) == 0
+    assert "Traceback" not in node.close()
 
 
 def test_ctrl_c_reaches_a_node_whose_parent_ignores_it(start, peer):
