@@ -25,7 +25,7 @@ NOTICE_SHUTDOWN = 0.2
 """Longest wait [s] of the executor, which nothing wakes for a signal."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-ECHO = 1.0
+ECHO = 3.0
 """Signals that come this soon after the first are the same wish [s]: launchers pass on what a terminal has sent."""
 
 MIDDLEWARE_PRIORITY, EXECUTOR_PRIORITY = 60, 50
