@@ -26,7 +26,7 @@ from visualization_msgs.msg import MarkerArray
 from manipapy_core import capability, kinematics
 from manipapy_core.capability import Polytope, ReachMap
 from manipapy_core.errors import InputError, ManipapyError
-from manipapy_core.geometry import RobotBody
+from manipapy_core.geometry import Box, RobotBody, World
 from manipapy_core.model.elements import Array
 
 from . import qos
@@ -71,8 +71,7 @@ class Capability(ManagedNode):
         self._abilities = Abilities(model.chain, RobotBody.build(model.robot, model.chain))
         self._latest: JointState | None = None
         self._world = PlannerWorld(model, lambda: positions_by_name(self._state(), self._chain.joint_names))
-        rest = np.zeros(self._chain.n)  # compiled now, not when the first state comes
-        self._abilities.polytopes(values["polytopes"], rest, rest, self._world.snapshot(), self._question())
+        self._compile(list(values["polytopes"]))
         self._states: HotSubscription[JointState] = HotSubscription(self, JointState, "joint_states", qos.NEWEST)
         self._seen = self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST)
         self._limit = self.create_subscription(Float64, "~/linearisation_limit", self._on_limit, qos.STATE)
@@ -113,6 +112,14 @@ class Capability(ManagedNode):
             self.destroy_publisher(publisher)
         for service in self._offered:
             self.destroy_service(service)
+
+    def _compile(self, names: list[str]) -> None:
+        """Now, and not when the first state or the first obstacle comes."""
+        rest, beside, world = np.zeros(self._chain.n), np.eye(4), World()
+        beside[:3, 3] = kinematics.forward(self._chain, rest)[:3, 3] + np.array([0.0, 0.0, 0.4])
+        world.add("something near", Box([0.1, 0.1, 0.1]), beside)
+        for seen in (self._world.snapshot(), world.snapshot()):
+            self._abilities.polytopes(names, rest, rest, seen, self._question())
 
     # What is published, on a thread of its own.
 

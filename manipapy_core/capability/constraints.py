@@ -89,9 +89,9 @@ def limit_shares(chain: Chain, q: ArrayLike) -> tuple[Array, Array]:
     """How far each joint is from the middle to its upper and to its lower limit, 0 to 1."""
     lower, upper = chain.limits.lower, chain.limits.upper
     limited = np.isfinite(upper - lower) & (upper > lower)
-    middle = np.where(limited, 0.5 * (lower + upper), q)
-    half = np.where(limited, 0.5 * (upper - lower), 1.0)
-    share = np.clip((np.asarray(q, dtype=np.float64) - middle) / half, -1.0, 1.0)
+    middle, half = 0.5 * (lower[limited] + upper[limited]), 0.5 * (upper[limited] - lower[limited])
+    share = np.zeros(chain.n)
+    share[limited] = np.clip((np.asarray(q, dtype=np.float64)[limited] - middle) / half, -1.0, 1.0)
     return np.maximum(share, 0.0), np.maximum(-share, 0.0)
 
 
