@@ -11,22 +11,18 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import rclpy
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from manipapy_msgs.msg import Obstacle, ObstacleArray, PolytopeArray
 from measure import machine, version_of
-from rclpy.node import Node
 from report import Report
+from ros_nodes import JOINTS, Peer, parameters, processes, ros
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import MarkerArray
 
@@ -34,7 +30,6 @@ from manipapy_ros import qos
 from manipapy_ros.bringup import TRAJECTORY_CONTROLLER
 from manipapy_ros.hot_topics import HotSubscription
 
-JOINTS = ["shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint"]
 HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])
 AMPLITUDE = np.array([0.7, 0.3, 0.4, 0.5, 0.5, 0.8])
 PERIODS = np.array([4.0, 3.0, 2.5, 2.0, 2.2, 1.8])
@@ -58,22 +53,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=15.0, help="how long each case is watched (15)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args()
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     report = Report()
     report.heading("Polytopes over DDS while the arm moves")
     report.note(machine())
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     report.note(f"Python {platform.python_version()}, numpy {version_of('numpy')}, load of the machine {load}")
-    rclpy.init()
     rows, rates = [], {}
-    for name, (polytopes, boxes) in CASES.items():
-        seen = watch(polytopes, boxes, options.seconds)
-        rates[name] = seen["rate"]
-        figures = ("rate", "slowest", "age", "oldest", "work", "kilobytes")
-        rows.append([name, "", *(f"{seen[figure]:.1f}" for figure in figures)])
-        report.measurements[name] = seen
-    rclpy.try_shutdown()
+    with ros():
+        for name, (polytopes, boxes) in CASES.items():
+            seen = watch(polytopes, boxes, options.seconds)
+            rates[name] = seen["rate"]
+            figures = ("rate", "slowest", "age", "oldest", "work", "kilobytes")
+            rows.append([name, "", *(f"{seen[figure]:.1f}" for figure in figures)])
+            report.measurements[name] = seen
     heads = ["case", "", "per second", "slowest second", "age [ms]", "99 of 100", "CPU each [ms]", "kB each"]
     report.table(heads, rows)
     report.note("The CPU time is that of the whole node, its executor and both messages included.")
@@ -84,29 +76,13 @@ def main() -> int:
     return 0
 
 
-class Bench:
+class Bench(Peer):
     """Talks to the nodes."""
 
     def __init__(self) -> None:
-        self.node = Node("bench_capability")
+        super().__init__("bench_capability", PATIENCE)
         self.trajectories = self.node.create_publisher(JointTrajectory, f"{TRAJECTORY_CONTROLLER}/joint_trajectory", 1)
         self.obstacles = self.node.create_publisher(ObstacleArray, "obstacles", 1)
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError("the nodes do not answer")
-            rclpy.spin_once(self.node, timeout_sec=0.05)
-
-    def bring_up(self, name: str) -> None:
-        for step in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
-            client = self.node.create_client(ChangeState, f"{name}/change_state")
-            self.wait_for(client.service_is_ready)
-            answer = client.call_async(ChangeState.Request(transition=Transition(id=step)))
-            self.wait_for(answer.done)
-            if not answer.result().success:
-                raise RuntimeError(f"{name} cannot be brought up; see its output above")
 
     def move(self, seconds: float) -> None:
         """Sines around HOME that begin and end at rest, a point every 20 ms."""
@@ -139,23 +115,11 @@ class Bench:
 @contextmanager
 def nodes(polytopes: list[str]) -> Iterator[tuple[Bench, subprocess.Popen[bytes]]]:
     """Both processes, active; ended when done."""
-    arm = ["-p", f"initial_positions:={HOME.tolist()}", "-p", "update_rate:=250.0"]
-    capability = ["-p", f"polytopes:={polytopes}", "-p", f"rate:={ASKED}"]
-    processes = [
-        subprocess.Popen([sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *arguments])
-        for name, arguments in (("mock_hardware", arm), ("capability", capability))
-    ]
-    bench = Bench()
-    try:
-        bench.bring_up("mock_hardware")
-        bench.bring_up("capability")
-        yield bench, processes[1]
-    finally:
-        bench.node.destroy_node()
-        for process in processes:
-            process.send_signal(signal.SIGINT)
-        for process in processes:
-            process.wait(20.0)
+    arm = parameters({"initial_positions": HOME.tolist(), "update_rate": 250.0})
+    capability = parameters({"polytopes": polytopes, "rate": ASKED})
+    with processes({"mock_hardware": arm, "capability": capability}) as started, Bench() as bench:
+        bench.bring_up("mock_hardware", "capability")
+        yield bench, started["capability"]
 
 
 def watch(polytopes: list[str], boxes: int, seconds: float) -> dict[str, float]:

@@ -8,26 +8,20 @@ own status; on a machine that has other things to do they tell about those. A fi
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import rclpy
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from manipapy_msgs.msg import ControllerStatus
 from manipapy_msgs.srv import SetMode
 from rclpy.action import ActionClient
-from rclpy.node import Node
 from report import Report
+from ros_nodes import JOINTS, Peer, parameters, processes, ros
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from manipapy_core.control import LAWS, LoopSettings, PeriodicLoop
@@ -60,15 +54,11 @@ def main() -> int:
     parser.add_argument("--plot", type=Path, default=Path("build/bench_control.png"), metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args()
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     report = Report()
     watch_an_empty_loop(report)
-    rclpy.init()
-    with nodes() as bench:
+    with ros(), nodes() as bench:
         watch_the_loop(bench, options.seconds, report)
         errors = follow_with_every_law(bench, options.each, report)
-    rclpy.try_shutdown()
     draw(options.plot, bench.statuses, errors)
     report.note(f"drawn in {options.plot}")
     report.print_bars()
@@ -77,11 +67,11 @@ def main() -> int:
     return 0
 
 
-class Bench:
+class Bench(Peer):
     """Talks to the two nodes."""
 
     def __init__(self) -> None:
-        self.node = Node("bench_control")
+        super().__init__("bench_control", PATIENCE)
         self.statuses: list[ControllerStatus] = []
         self.states: list[JointTrajectoryControllerState] = []
         self.node.create_subscription(ControllerStatus, "controller/status", self.statuses.append, 10)
@@ -92,26 +82,6 @@ class Bench:
     def _on_state(self, state: JointTrajectoryControllerState) -> None:
         if self.recording:
             self.states.append(state)
-
-    def wait_for(self, condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError("the nodes do not answer")
-            rclpy.spin_once(self.node, timeout_sec=0.05)
-
-    def call(self, kind: type, name: str, request: object) -> object:
-        client = self.node.create_client(kind, name)
-        self.wait_for(client.service_is_ready)
-        answer = client.call_async(request)
-        self.wait_for(answer.done)
-        return answer.result()
-
-    def bring_up(self, name: str) -> None:
-        for step in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
-            request = ChangeState.Request(transition=Transition(id=step))
-            if not self.call(ChangeState, f"{name}/change_state", request).success:
-                raise RuntimeError(f"{name} cannot be brought up; see its output above")
 
     def follow(self, points: np.ndarray, seconds: float) -> str:
         """Executes points that are equally spaced in time; the error of the result, empty if there was none.
@@ -135,35 +105,13 @@ class Bench:
         return "" if result.error_code == FollowJointTrajectory.Result.SUCCESSFUL else result.error_string
 
 
-JOINTS = [
-    "shoulder_pan_joint",
-    "shoulder_lift_joint",
-    "elbow_joint",
-    "wrist_1_joint",
-    "wrist_2_joint",
-    "wrist_3_joint",
-]
-
-
 @contextmanager
 def nodes() -> Iterator[Bench]:
     """Both processes, active; ended when done."""
-    processes = [
-        subprocess.Popen([sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *_arguments(values)])
-        for name, values in (("sim_bridge", BRIDGE), ("controller", CONTROLLER))
-    ]
-    try:
-        bench = Bench()
-        bench.bring_up("sim_bridge")
-        bench.bring_up("controller")
+    with processes({"sim_bridge": parameters(BRIDGE), "controller": parameters(CONTROLLER)}), Bench() as bench:
+        bench.bring_up("sim_bridge", "controller")
         bench.wait_for(lambda: bool(bench.statuses) and bench.statuses[-1].seeded)
         yield bench
-        bench.node.destroy_node()
-    finally:
-        for process in processes:
-            process.send_signal(signal.SIGINT)
-        for process in processes:
-            process.wait(10.0)
 
 
 def excitation(seconds: float) -> np.ndarray:
@@ -281,14 +229,6 @@ def draw(path: Path, statuses: list[ControllerStatus], errors: dict[str, np.ndar
     laws.legend(ncol=3, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
-
-
-def _arguments(values: dict[str, object]) -> list[str]:
-    return [
-        word
-        for name, value in values.items()
-        for word in ("-p", f"{name}:={str(value).lower() if isinstance(value, bool) else value}")
-    ]
 
 
 if __name__ == "__main__":

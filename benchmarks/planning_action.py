@@ -8,31 +8,23 @@ to the planner. Times are those of the clock on the wall, with all that lies bet
 from __future__ import annotations
 
 import argparse
-import os
 import platform
-import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import rclpy
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from manipapy_msgs.action import PlanMotion
 from manipapy_msgs.msg import MotionRequest
 from manipapy_msgs.srv import ChangeWorld
 from measure import machine, version_of
 from problems import ROOT
 from rclpy.action import ActionClient
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from report import Report
+from ros_nodes import Peer, processes, ros
 from sensor_msgs.msg import JointState
 
 from manipapy_ros import qos
@@ -53,17 +45,14 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     parser.add_argument("--problems", type=int, default=50, help="per robot (50)")
     options = parser.parse_args()
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     report = Report()
     report.heading("manipapy planning benchmark, through the action")
     report.note(machine())
     names = ("numpy", "numba", "llvmlite", "rclpy")
     report.note(f"Python {platform.python_version()}, {', '.join(f'{name} {version_of(name)}' for name in names)}")
-    rclpy.init()
     medians, rows, failed = {}, [], 0
     for robot in ROBOTS:
-        with planner(robot) as bench:
+        with ros(), planner(robot) as bench:
             bench.solve(problem(robot, "table", 0))  # not counted: the nodes have to find each other first
             answers = [bench.solve(problem(robot, "table", seed)) for seed in range(options.problems)]
         failed += sum(result.error_code != 1 for _, result in answers)
@@ -74,7 +63,6 @@ def main() -> int:
         numbers = [medians[robot], np.percentile(wall, 95), wall.max(), np.median(inside), *parts]
         rows.append([robot, f"{len(answers)}", *(f"{number:.1f}" for number in numbers)])
         report.measurements[f"{robot} ms"] = {"request": wall.tolist(), "planning": inside.tolist()}
-    rclpy.try_shutdown()
     report.heading("From sending the goal to having the result: ms; the right half is what the planner itself counts")
     report.table(["robot", "requests", "median", "95 %", "worst", "planning", *PARTS], rows)
     report.promise("requests that failed", {"all": float(failed)}, 0.0, at_least=False, unit="")
@@ -85,15 +73,12 @@ def main() -> int:
     return 0
 
 
-class Bench:
+class Bench(Peer):
     """A client of the planner that also plays the arm, which stands still at the start of each problem."""
 
     def __init__(self, robot: str):
-        self.node = Node(f"bench_planning_{robot}")
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self.node)
+        super().__init__(f"bench_planning_{robot}", PATIENCE)
         self._action = ActionClient(self.node, PlanMotion, "planner/plan_motion")
-        self._change = self.node.create_client(ChangeWorld, "planner/change_world")
         self._states = self.node.create_publisher(JointState, "joint_states", qos.STATE)
         self._names = list(problem(robot, "table", 0).checker.body.chain.joint_names)
         self._q = np.zeros(len(self._names))
@@ -104,8 +89,11 @@ class Bench:
     def close(self) -> None:
         self._ended.set()
         self._arm.join()
-        self._executor.shutdown()
-        self.node.destroy_node()
+        super().close()
+
+    def ready(self) -> bool:
+        """Whether the planner takes goals."""
+        return bool(self._action.server_is_ready())
 
     def solve(self, one: Problem) -> tuple[float, PlanMotion.Result]:
         """Seconds that a request took, and its result."""
@@ -115,7 +103,7 @@ class Bench:
             request.object = message_of(thing.name, thing.shape, thing.T_base_object, "")
             self._edit(request)
         self._q = one.start
-        self._spin_for(4.0 * STATE_PERIOD)
+        self.spin(4.0 * STATE_PERIOD)
         goal = PlanMotion.Goal(request=MotionRequest(kind=MotionRequest.POSE, velocity_scaling=1.0))
         goal.request.acceleration_scaling = 1.0
         goal.request.pose.pose = pose_from_matrix(one.T_goal)
@@ -126,35 +114,10 @@ class Bench:
         self.wait_for(answer.done)
         return time.perf_counter() - began, answer.result().result
 
-    def bring_up(self) -> None:
-        client = self.node.create_client(ChangeState, "planner/change_state")
-        for step in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
-            if not self._call(client, ChangeState.Request(transition=Transition(id=step))).success:
-                raise RuntimeError("the planner cannot be brought up; see its output above")
-        self.wait_for(self._action.server_is_ready)
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError("the planner does not answer")
-            self._executor.spin_once(timeout_sec=0.05)
-
-    def _spin_for(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            self._executor.spin_once(timeout_sec=0.001)
-
     def _edit(self, request: ChangeWorld.Request) -> None:
-        answer = self._call(self._change, request)
+        answer = self.call(ChangeWorld, "planner/change_world", request)
         if not answer.success:
             raise RuntimeError(answer.message)
-
-    def _call(self, client: Any, request: object) -> Any:
-        self.wait_for(client.service_is_ready)
-        answer = client.call_async(request)
-        self.wait_for(answer.done)
-        return answer.result()
 
     def _play_the_arm(self) -> None:
         message = JointState(name=self._names)
@@ -168,16 +131,11 @@ class Bench:
 @contextmanager
 def planner(robot: str) -> Iterator[Bench]:
     """The process of the planner, active; ended when done."""
-    parameters = ["--params-file", str(ROOT / "config" / f"{robot}.yaml"), "--log-level", "warn"]
-    process = subprocess.Popen([sys.executable, "-m", "manipapy_ros.planner", "--ros-args", *parameters])
-    try:
-        bench = Bench(robot)
-        bench.bring_up()
+    arguments = ["--params-file", str(ROOT / "config" / f"{robot}.yaml"), "--log-level", "warn"]
+    with processes({"planner": arguments}, PATIENCE), Bench(robot) as bench:
+        bench.bring_up("planner")
+        bench.wait_for(bench.ready)
         yield bench
-        bench.close()
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from manipapy_core.control.loop import Histogram, Spread
 from . import qos
 from .conversions import JointStateReader
 from .hot_topics import HotSubscription, NumbersPublisher
-from .trajectory_messages import seconds
 
 EFFORT_TOPIC = "forward_effort_controller/commands"
 POSITION_TOPIC = "forward_position_controller/commands"
@@ -49,8 +48,6 @@ class ControlThread:
 
     def __init__(self, node: Node, controller: ArmController, settings: LoopSettings, *, simulated: bool, mode: Mode):
         self.controller, self.mode = controller, mode
-        self.stamp = Time()
-        """Of the joint state that the last tick acted on."""
         self._node, self._settings, self._simulated = node, settings, simulated
         chain = controller.chain
         self._states: HotSubscription[JointState] = HotSubscription(node, JointState, "joint_states", qos.NEWEST)
@@ -93,6 +90,12 @@ class ControlThread:
         self._positions.destroy()
 
     @property
+    def stamp(self) -> Time:
+        """Of the joint state that the last tick acted on."""
+        sec, nanosec = self.reader.stamp
+        return Time(sec=sec, nanosec=nanosec)
+
+    @property
     def silence(self) -> float:
         """Time since the last joint state came, on the wall clock [s]; inf if none ever did."""
         return time.monotonic() - self._arrival
@@ -122,14 +125,14 @@ class ControlThread:
     # In the loop.
 
     def _tick(self, now: float) -> None:
-        message = self._states.newest()
-        new = message is not None and self.reader.read(message)
+        message, reader = self._states.newest_serialized(), self.reader
+        new = message is not None and reader.read(message)
         if new:
-            assert message is not None
             self._arrival = now
-            measured = seconds(message.header.stamp)
+            sec, nanosec = reader.stamp
+            measured = sec + 1e-9 * nanosec
             new = measured != self._measured
-            self._measured, self.stamp = measured, message.header.stamp
+            self._measured = measured
             self._measured_at = self._when_measured(now)
         if self._arrival == -np.inf:
             return
@@ -160,4 +163,4 @@ class ControlThread:
         if self.mode is Mode.EFFORT:
             self._efforts.publish(efforts)
         else:
-            self._positions.publish(self.controller.status().q_ref)
+            self._positions.publish(self.controller.wanted)

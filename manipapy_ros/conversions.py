@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from geometry_msgs.msg import Pose, PoseStamped
 from numpy.typing import ArrayLike, NDArray
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from manipapy_core import lie
@@ -113,7 +116,10 @@ def matrix_from_pose(pose: Pose) -> Array:
 
 
 class JointStateReader:
-    """Reads one joint state after the other into the same two arrays, a thousand times a second.
+    """Reads one serialized joint state after the other into the same two arrays, a thousand times a second.
+
+    To make a message object of each would take longer than all of the control. Messages of one publisher differ in
+    their stamp and their numbers alone, so the first is taken apart with care and the others are compared with it.
 
     Args:
         joint_names: The joints that are wanted, in this order.
@@ -121,37 +127,113 @@ class JointStateReader:
 
     def __init__(self, joint_names: Sequence[str]):
         self._wanted = tuple(joint_names)
-        self.q = np.zeros(len(self._wanted))
-        """Positions [rad or m], shape (n,)."""
-        self.qd = np.zeros(len(self._wanted))
-        """Velocities [rad/s or m/s], shape (n,)."""
+        self._numbers = np.zeros((2, len(self._wanted)))
+        self.q, self.qd = self._numbers
+        """Positions [rad or m] and velocities [rad/s or m/s], shape (n,) each."""
+        self.stamp: tuple[int, int] = (0, 0)
+        """Of the last message that could be read: seconds and nanoseconds."""
         self.problem = ""
         """Why the last message could not be read; empty if it could."""
-        self._names: list[str] = []
-        self._places = np.zeros(len(self._wanted), dtype=np.intp)
+        self._layout: _Layout | None = None
+        self._last, self._scratch = b"", np.zeros_like(self._numbers)
 
-    def read(self, state: JointState) -> bool:
+    def read(self, serialized: bytes) -> bool:
         """Whether the message says where all joints are and how fast; `problem` tells what it lacks."""
-        if state.name != self._names and not self._find(state.name):
+        layout = self._layout
+        if layout is None or not layout.fits(serialized):
+            return self._read_with_care(serialized)
+        # Numbers that are not finite are passed on: the guard knows what to do about them.
+        layout.numbers(serialized).take(layout.places, out=self._numbers)
+        sec, nanosec = _STAMP.unpack_from(serialized, 4)
+        self.stamp = sec, nanosec
+        return True
+
+    def _read_with_care(self, serialized: bytes) -> bool:
+        state = deserialize_message(serialized, JointState)
+        self._layout, names = None, list(state.name)
+        missing = [name for name in self._wanted if name not in names]
+        if missing:
+            self.problem = str(MissingJoints(missing, names))
             return False
-        size = len(self._names)
+        size = len(names)
         if len(state.position) != size or len(state.velocity) != size:
             self.problem = (
                 f"a joint state has {size} names, {len(state.position)} positions and {len(state.velocity)} "
                 "velocities; control needs one of each per joint"
             )
             return False
-        # Numbers that are not finite are passed on: the guard knows what to do about them.
-        np.take(np.frombuffer(state.position), self._places, out=self.q)
-        np.take(np.frombuffer(state.velocity), self._places, out=self.qd)
+        places = [names.index(name) for name in self._wanted]
+        np.take(np.frombuffer(state.position), places, out=self.q)
+        np.take(np.frombuffer(state.velocity), places, out=self.qd)
+        self.stamp = (state.header.stamp.sec, state.header.stamp.nanosec)
         self.problem = ""
+        self._layout = _Layout.of(serialized, state, places)
         return True
 
-    def _find(self, names: Sequence[str]) -> bool:
-        missing = [name for name in self._wanted if name not in names]
-        if missing:
-            self.problem = str(MissingJoints(missing, names))
-            return False
-        self._names = list(names)
-        self._places[:] = [self._names.index(name) for name in self._wanted]
-        return True
+
+_STAMP, _COUNT = struct.Struct("<iI"), struct.Struct("<I")
+_PLAIN_CDR = b"\x00\x01"
+"""Beginning of a message in the little-endian form of the first version of CDR."""
+_AFTER_STAMP = 12
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where things are in the serialized joint states of one publisher."""
+
+    size: int
+    """Of the whole message [bytes]."""
+    start: int
+    """Of the positions. The number of velocities takes up the place of one more number, then they follow."""
+    middle: int
+    """End of the positions."""
+    end: int
+    """Of the velocities."""
+    head: bytes
+    """What comes between stamp and positions: frame, names, number of positions."""
+    count: bytes
+    """Number of velocities."""
+    places: NDArray[np.intp]
+    """Of the wanted positions and velocities among the numbers from start to end, shape (2, n)."""
+
+    @classmethod
+    def of(cls, serialized: bytes, state: JointState, places: Sequence[int]) -> _Layout | None:
+        """That of a message that has been read with care; None if it is not laid out as described here."""
+        at = _after_string(_AFTER_STAMP, state.header.frame_id)
+        at = _aligned(at, 4) + _COUNT.size
+        for name in state.name:
+            at = _after_string(at, name)
+        positions, velocities = state.position.tobytes(), state.velocity.tobytes()
+        start = _aligned(_aligned(at, 4) + _COUNT.size, 8)
+        middle = start + len(positions)
+        end = middle + 8 + len(velocities)
+        if not serialized.startswith(_PLAIN_CDR):
+            return None
+        if serialized[start:middle] != positions or serialized[middle + 8 : end] != velocities:
+            return None
+        first = np.array(places, dtype=np.intp)
+        both = np.stack([first, first + len(state.position) + 1])
+        head = serialized[_AFTER_STAMP:start]
+        return cls(len(serialized), start, middle, end, head, _COUNT.pack(len(state.velocity)), both)
+
+    def fits(self, serialized: bytes) -> bool:
+        """Whether a message differs from the first in stamp and numbers alone."""
+        return (
+            len(serialized) == self.size
+            and serialized.startswith(_PLAIN_CDR)
+            and serialized.startswith(self.head, _AFTER_STAMP)
+            and serialized.startswith(self.count, self.middle)
+        )
+
+    def numbers(self, serialized: bytes) -> Array:
+        """Positions, one number that means nothing, velocities."""
+        return np.frombuffer(serialized[self.start : self.end])  # a copy, because numbers should be aligned
+
+
+def _aligned(offset: int, size: int) -> int:
+    """The next offset for a number of this size; the four bytes in front of a message do not count."""
+    return -(-(offset - 4) // size) * size + 4
+
+
+def _after_string(offset: int, text: str) -> int:
+    return _aligned(offset, 4) + _COUNT.size + len(text.encode()) + 1

@@ -2,7 +2,8 @@
 
 rclpy's executors cost 100 µs a message and run callbacks whenever they like. A subscription made here belongs to a
 callback group that never executes, so that no executor ever looks at it, and `newest` takes from the middleware
-directly. This file is the only one that uses `take_message`, which rclpy does not document.
+directly. This file is the only one that uses `take_message`, which rclpy does not document. What comes and goes a
+thousand times a second is taken and sent in its serialized form: to make a message object takes 30 µs and more.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile
+from rclpy.qos import HistoryPolicy, QoSProfile
+from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 
 Message = TypeVar("Message")
@@ -53,9 +55,11 @@ class HotSubscription(Generic[Message]):
         self.topic: str = self._subscription.topic_name
         """Full name."""
         self._handle = self._subscription.handle
+        self._only_one = qos.history == HistoryPolicy.KEEP_LAST and qos.depth == 1
+        """True: the middleware keeps the newest message alone, and there is no need to ask for another one."""
 
     def newest(self, *, within: float = math.inf) -> Message | None:
-        """The newest message since the last call; None if there is none. About 1 µs without, 13 µs with one.
+        """The newest message since the last call; None if there is none.
 
         Args:
             within: How long ago it may have arrived [s]; an older one is dropped.
@@ -67,6 +71,16 @@ class HotSubscription(Generic[Message]):
         if newest is None or (within < math.inf and not 0.0 <= _age(newest[1]) <= within):
             return None
         return newest[0]
+
+    def newest_serialized(self) -> bytes | None:
+        """The same as the middleware has it, without making a message of it."""
+        newest, take = None, self._handle.take_message
+        with self._handle:
+            while (taken := take(self._type, True)) is not None:
+                newest = taken[0]
+                if self._only_one:
+                    break
+        return newest
 
     def all_new(self) -> list[Message]:
         """All messages since the last call, oldest first, as far as the depth of the topic keeps them."""
@@ -87,7 +101,7 @@ class HotSubscription(Generic[Message]):
 
 
 class NumbersPublisher:
-    """Publishes a fixed number of floats without making anything anew.
+    """Publishes a fixed number of floats, serialized here: all but the numbers stays the same.
 
     Args:
         node: Whose name and namespace it goes by.
@@ -99,23 +113,18 @@ class NumbersPublisher:
     def __init__(self, node: Node, topic: str, qos: QoSProfile, size: int):
         self._node = node
         self._publisher: Publisher = node.create_publisher(Float64MultiArray, topic, qos)
-        self._message = Float64MultiArray(data=array.array("d", bytes(8 * size)))
-        # rclpy keeps the very array that it was given, so that writing through this view changes the message.
-        self._view = view_of(self._message.data)
+        whole = serialize_message(Float64MultiArray(data=array.array("d", range(1, size + 1))))
+        numbers = np.arange(1.0, size + 1.0).tobytes()
+        self._head, end = whole[: whole.index(numbers)], whole[whole.index(numbers) + len(numbers) :]
+        assert not end, "the numbers come last in the message"
 
     def publish(self, values: NDArray[np.float64]) -> None:
         """Sends the numbers, shape (size,)."""
-        self._view[:] = values
-        self._publisher.publish(self._message)
+        self._publisher.publish(self._head + values.tobytes())
 
     def destroy(self) -> None:
         """Ends the topic."""
         self._node.destroy_publisher(self._publisher)
-
-
-def view_of(numbers: array.array[float]) -> NDArray[np.float64]:
-    """The memory of a message's float64[] field as an array that writes through."""
-    return np.frombuffer(numbers, dtype=np.float64)
 
 
 def _age(information: dict[str, Any]) -> float:

@@ -37,6 +37,7 @@ from manipapy_core.perception import (
     StereoPair,
 )
 from manipapy_core.perception.opencv import opencv
+from manipapy_core.perception.warming import warm_up
 
 from . import params, qos
 from .arm_model import DESCRIPTION_PARAMETERS, NoDescription, from_parameters
@@ -282,19 +283,6 @@ class Perception(ManagedNode):
         if last is not None and last.reasons:
             return Report(Level.WARN, "; ".join(reason.value for reason in last.reasons), numbers)
         return Report(Level.OK, "seeing", numbers)
-
-
-def warm_up(body: RobotBody | None) -> None:
-    """Load all that is compiled, so that the first picture is understood as quickly as the others."""
-    random = np.random.default_rng(0)
-    picture = random.integers(0, 256, (96, 160), dtype=np.uint8)
-    stereo = StereoModel.ideal(160, 96, 120.0, 120.0, 80.0, 48.0, 0.1)
-    pipeline = Pipeline(stereo, body=body)
-    q = None if body is None else np.zeros(body.chain.n)
-    for number in range(2):
-        # Everything is as far away as a shift of twelve pixels says.
-        pair = StereoPair(number, np.eye(4), np.roll(picture, 12, axis=1), picture, q)
-        pipeline.feed(pair)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..compiler.kernels import GRAVITY as GRAVITY_INPUT
 from ..compiler.kernels import PAYLOAD, bind
 from ..compiler.mechanism import Mechanism, from_chain
 from ..compiler.spatial import ZERO
+from ..compiler.trace import Signature, trace
 from ..dynamics import GRAVITY, Payload
 from ..errors import InputError
 from ..model.chain import Chain
@@ -45,12 +47,13 @@ class ArmModel:
         extras: tuple[Array, ...] = () if payload is None else (np.array(payload.parameters),)
         self._inverse: Any = bind(chain, f"inverse_dynamics{suffix}")
         self._forward: Any = bind(chain, f"forward_dynamics{suffix}")
-        self._inputs = (vector, *extras)
+        self.inputs = (vector, *extras)
+        """What every kernel of dynamics takes besides the motion."""
         self._zero = np.zeros(chain.n)
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array, out: Array) -> None:
         """Efforts for a motion: M qdd + C qd + g [N m or N], shape (n,)."""
-        if not self._inverse(q, qd, qdd, *self._inputs, out):
+        if not self._inverse(q, qd, qdd, *self.inputs, out):
             out.fill(math.nan)
 
     def gravity_forces(self, q: Array, out: Array) -> None:
@@ -59,7 +62,7 @@ class ArmModel:
 
     def forward_dynamics(self, q: Array, qd: Array, tau: Array, out: Array) -> None:
         """Accelerations from efforts [rad/s² or m/s²], shape (n,)."""
-        if not self._forward(q, qd, tau, *self._inputs, out):
+        if not self._forward(q, qd, tau, *self.inputs, out):
             out.fill(math.nan)
 
     def passive_dynamics(self, q: Array, qd: Array, qd_ref: Array, qdd_ref: Array, out: Array) -> None:
@@ -68,8 +71,22 @@ class ArmModel:
         A law built on it leaves the arm's own C(q, qd) in the error dynamics, where its power cancels that of a
         changing M: the closed loop is passive (Paden and Panja 1988), which full cancellation of C qd is not.
         """
-        if not self._passive(q, qd, qd_ref, qdd_ref, *self._inputs, out):
+        if not self._passive(q, qd, qd_ref, qdd_ref, *self.inputs, out):
             out.fill(math.nan)
+
+    def bind_law(self, name: str, acceleration: Callable[..., Any], gains: Sequence[str]) -> Any:
+        """A law in one call: the efforts for an acceleration that follows from state and reference.
+
+        Args:
+            name: Of the law.
+            acceleration: Wanted from one joint, by its q, qd, q_ref, qd_ref, qdd_ref and gains: straight-line code.
+            gains: Names of what each joint has one number of.
+
+        Returns:
+            A builtin called as kernel(q, qd, q_ref, qd_ref, qdd_ref, gains…, inputs…, out), with the `inputs` of this
+            model; False if a number is not finite.
+        """
+        return _law_kernel(self.chain, self.payload is not None, name, acceleration, tuple(gains))
 
     @functools.cached_property
     def _passive(self) -> Any:
@@ -83,6 +100,36 @@ class ArmModel:
             functools.partial(passive_dynamics, mechanism),
             key=f"{mechanism.digest()} {_source()}",
         )
+
+
+MOTION = ("q", "qd", "q_ref", "qd_ref", "qdd_ref")
+"""What laws see of every joint."""
+
+
+@functools.lru_cache(maxsize=64)
+def _law_kernel(
+    chain: Chain, loaded: bool, name: str, acceleration: Callable[..., Any], gains: tuple[str, ...]
+) -> Any:
+    mechanism = from_chain(chain)
+    names = (*MOTION, *gains)
+    joints = [Input(label, (mechanism.n,), angle=label == "q") for label in names]
+    extras = [GRAVITY_INPUT, PAYLOAD] if loaded else [GRAVITY_INPUT]
+
+    def efforts(*values: Any) -> list[Any]:
+        wanted = [acceleration(*numbers) for numbers in zip(*values[: len(names)])]
+        q, qd, gravity = values[0], values[1], values[len(names)]
+        payload = values[-1] if loaded else None
+        return list(algorithms.inverse_dynamics(mechanism, q, qd, wanted, gravity, payload=payload))
+
+    one = trace(Signature(name, tuple(Input(label, (1,)) for label in names), (1,)),
+                lambda *values: [acceleration(*(value[0] for value in values))])  # fmt: skip
+    return compile_formula(
+        f"{name}_payload" if loaded else name,
+        [*joints, *extras],
+        (mechanism.n,),
+        efforts,
+        key=f"{mechanism.digest()} {one.nodes} {one.outputs} {_source()}",
+    )
 
 
 def passive_dynamics(

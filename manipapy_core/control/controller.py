@@ -7,7 +7,6 @@ a law) happens in their own thread first. The loop never waits.
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from ..dynamics import Payload
 from ..errors import InputError, ManipapyError
@@ -23,7 +22,7 @@ from .laws.law import Law
 from .laws.registry import make_law
 from .pipeline import Pipeline
 from .settings import ControllerSettings
-from .state import Array
+from .state import Array, Reference
 from .status import Status
 
 PATIENCE = 0.5
@@ -171,6 +170,11 @@ class ArmController:
         self._sequence += 1
         return pipeline.tau if ready else None
 
+    @property
+    def wanted(self) -> Array:
+        """Where the last tick wanted the arm to be [rad or m], shape (n,): a buffer, valid until the next tick."""
+        return self._reference(self._pipeline).q
+
     def fail(self, error: Exception) -> None:
         """Stops the arm because something around the controller failed; the cause is kept."""
         self.failure = error
@@ -197,9 +201,12 @@ class ArmController:
         else:
             pipeline.begin_hold(Verdict(Action.HOLD, Check.OPERATOR, "asked for"))
 
+    @staticmethod
+    def _reference(pipeline: Pipeline) -> Reference:
+        return pipeline.hold.reference if pipeline.guard.holding else pipeline.execution.reference
+
     def _picture(self, pipeline: Pipeline) -> Status:
-        execution, guard = pipeline.execution, pipeline.guard
-        reference: Any = pipeline.hold.reference if guard.holding else execution.reference
+        execution, guard, reference = pipeline.execution, pipeline.guard, self._reference(pipeline)
         return Status(
             time=pipeline.now,
             ticks=self._ticks,

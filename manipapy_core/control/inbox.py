@@ -41,6 +41,8 @@ class Inbox:
     def carry_out(self, now: float) -> None:
         """In the loop: the oldest requests, a few per tick, in the order they came."""
         requests = self._requests
+        if not requests:
+            return
         for _ in range(min(len(requests), PER_TICK)):
             requests.popleft()(now)
 

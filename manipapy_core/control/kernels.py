@@ -4,7 +4,7 @@ A NumPy call on six numbers takes about a microsecond, whatever it computes. A f
 over plain scalars and traced by the robot compiler takes less than one such call, and reads like the formula it is.
 
 Traced code cannot branch on data. What needs an absolute value, a limit or a switch takes it from here, where it is
-made of square roots.
+made of the larger and the smaller of two numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from ..compiler.function import FLOAT64
 from ..compiler.kernels import compiled
-from ..compiler.scalar import sqrt
+from ..compiler.scalar import maximum, minimum, sqrt
 from ..compiler.trace import Input, Signature, trace
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "clamp",
     "compile_formula",
     "compile_per_joint",
+    "largest",
     "positive_part",
     "switch",
 ]
@@ -88,19 +89,23 @@ def compile_per_joint(
 
 
 def absolute(x: Any) -> Any:
-    """|x|, for sizes between 1e-150 and 1e150."""
-    return sqrt(x * x)
+    """|x|."""
+    return maximum(x, -x)
 
 
 def positive_part(x: Any) -> Any:
     """x above zero, else zero."""
-    return 0.5 * (x + absolute(x))
+    return maximum(x, 0.0)
 
 
 def clamp(x: Any, most: Any) -> Any:
     """x between −most and most; exactly x if it is."""
-    below = x - positive_part(x - most)
-    return below + positive_part(-most - below)
+    return minimum(maximum(x, -most), most)
+
+
+def largest(values: Iterable[Any]) -> Any:
+    """The largest of some numbers."""
+    return functools.reduce(maximum, values)
 
 
 def switch(x: Any) -> Any:

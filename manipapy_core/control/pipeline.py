@@ -42,8 +42,8 @@ class Pipeline:
         self.guard = Guard(chain, settings.guard, self.bounds, settings.period)
         self.hold = Hold(chain, self.bounds, gravity=settings.gravity, payload=settings.payload)
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
-        self._measured = np.zeros((2, n))
-        self.state = State.of_block(self._measured)
+        self._measured = State.at_rest(np.zeros(n))
+        self.state = self._measured
         """What the law acts on: measured or filtered; a buffer."""
         self.tau, self._next = np.zeros(n), np.zeros(n)
         """What the arm gets; until the end of a tick, what it got last."""
@@ -112,30 +112,34 @@ class Pipeline:
 
     def tick(self, now: float, q: Array, qd: Array, stamp: float) -> bool:
         """Computes `tau`; False if there is nothing to send yet."""
-        period = self.settings.period
+        guard, period = self.guard, self.settings.period
         dt = now - self.now if self.seeded else period
         self.now = now
-        verdict = self.guard.check_input(now, dt, q, qd, stamp)
-        visible = verdict.check not in UNSEEN
+        verdict = guard.check_input(now, dt, q, qd, stamp)
+        visible = verdict is PASSED or verdict.check not in UNSEEN
+        new = visible and stamp != self._stamp
+        if new:
+            self._measured = guard.accept()
+            self.hold.see(self._measured)
         if not self.seeded:
             if not visible:
                 self.verdict = verdict
                 return False
             self._seed()
         # After a stall the arm goes on where it was; it does not jump to where it would have been.
-        step = min(max(dt, 0.1 * period), 5.0 * period)
-        self._look(step, visible, stamp)
-        if verdict.action >= HOLD:
+        step = dt if 0.1 * period <= dt <= 5.0 * period else min(max(dt, 0.1 * period), 5.0 * period)
+        self._stamp = stamp
+        self._look(step, visible, new)
+        if verdict is not PASSED and verdict.action >= HOLD:
             self.begin_hold(verdict)
-        if not self.guard.holding:
+        if guard.held is None:
             verdict = self._run_law(now, dt, step)
-            if verdict.action >= HOLD:
+            if verdict is not PASSED and verdict.action >= HOLD:
                 self.begin_hold(verdict)
-        if self.guard.held is not None:
-            verdict = self.guard.held
-            self.guard.limit(self.hold.step(step), self.tau, step, self._next)
+        if guard.held is not None:
+            verdict = guard.held
+            guard.limit(self.hold.step(step), self.tau, step, self._next)
         self.tau, self._next = self._next, self.tau
-        self.switcher.applied(self.tau)
         self.verdict, self._guard_speed = verdict, verdict.speed
         return True
 
@@ -149,8 +153,6 @@ class Pipeline:
     def _seed(self) -> None:
         """Begins with the arm as it is: at rest it is held there, in motion it is slowed down."""
         self.seeded = True
-        self.hold.see(self.guard.measured)
-        np.copyto(self._measured, self.guard.measured)
         self.hold.capture()
         np.clip(self.hold.step(0.0), -self.chain.limits.effort, self.chain.limits.effort, self.tau)
         self._resume()
@@ -158,23 +160,20 @@ class Pipeline:
     def _resume(self) -> None:
         """The law starts anew from the measured motion and from the efforts of the moment."""
         self.execution.stop_from(self.hold.state, self.bounds.acceleration)
-        self.switcher.applied(self.tau)
         self.switcher.restart()
 
-    def _look(self, dt: float, visible: bool, stamp: float) -> None:
-        """Takes the measurement, or goes on without one."""
-        new, self._stamp = visible and stamp != self._stamp, stamp
-        if new:
-            self.hold.see(self.guard.measured)
-            np.copyto(self._measured, self.guard.measured)
-        else:
+    def _look(self, dt: float, visible: bool, new: bool) -> None:
+        """What the law acts on: the measurement if there is a new one, or what can be said without."""
+        if not new:
             self.hold.predict(self.tau, dt)
         back, self._blind = self._blind and visible, not visible
         if back and self.guard.holding:
             # The arm is not quite where it was thought to be; it is not pulled back there.
             self.hold.capture()
-        if self.filter is not None:
-            q, qd = self._measured
+        if self.filter is None:
+            self.state = self._measured
+        else:
+            q, qd = self._measured.q, self._measured.qd
             if back:
                 self.filter.start(q, qd)
             self.state = self.filter.update(q, qd, dt) if new else self.filter.predict(dt)
@@ -182,10 +181,13 @@ class Pipeline:
     def _run_law(self, now: float, dt: float, step: float) -> Verdict:
         law, state, execution = self.switcher.law, self.state, self.execution
         if law.follows:
-            execution.step(now, step, state, min(self.speed, self._guard_speed))
+            speed, guarded = self.speed, self._guard_speed
+            execution.step(now, step, state, speed if speed < guarded else guarded)
         else:
             execution.follow(state)
         reference, last = execution.reference, self.tau
+        if self.switcher.starting:
+            self.switcher.applied(last)
         wanted = self.switcher.step(state, reference, step)
         verdict = self.guard.check_output(
             dt, state, reference, wanted, last, stiff=law.stiff, cartesian=law.cartesian

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
 from ..errors import InputError
+from .balls import fit_ball, fit_standing_ball
 from .dbscan import dbscan
 from .planes import PlaneFound, plane_axes
 from .voxels import Voxels
@@ -21,8 +22,8 @@ TURNS = np.radians(np.arange(0.0, 90.0, 4.0))
 """Directions that are tried for the sides of a box [rad]."""
 NOISE_BIAS = 0.35
 """By how many standard deviations noise moves each side of a box outwards, with the tails cut off."""
-CLEAREST_BALL = 0.1
-"""With more noise than this share of its radius a box looks like a ball as well."""
+STRIPE = 0.006
+"""Standard deviation [m] from side to side of what is no wider than two centimetres."""
 TAIL = 0.02
 """Share of pixels that may lie beyond each side of a box: matchers smear a few between a thing and its background."""
 
@@ -130,7 +131,7 @@ def find_clusters(
         if np.count_nonzero(members) < settings.least_points:
             continue
         cluster = measure(voxels.select(members), settings, planes=planes, up=up, eye=eye)
-        thread = np.sort(cluster.size)[1] < 2.0 * voxels.cell
+        thread = np.sort(cluster.size)[1] < 2.0 * voxels.cell or _is_stripe(cluster.points, up, eye)
         if cluster.size.max() < settings.least_size or (thread and len(cluster.points) < 2 * settings.least_points):
             continue  # a cable is long, a smeared edge is not
         if cluster.standing and cluster.size[2] < settings.least_height + settings.height_deviations * cluster.sigma:
@@ -168,9 +169,7 @@ def measure(
         lower, upper = _corrected(lower, upper, R.T @ (away / max(float(np.linalg.norm(away)), 1e-9)), sigma)
     if standing:
         lower[2] = min(lower[2], float(feet @ normal))
-    ball = fit_ball(xyz, sigma)
-    if ball is not None and standing and abs((ball[0] - feet) @ normal - ball[1]) > 0.15 * ball[1] + 0.5 * sigma:
-        ball = None  # a ball touches what it stands on
+    ball = fit_standing_ball(xyz, sigma, feet, normal) if standing else fit_ball(xyz, sigma)
     if ball is not None:
         # Of a ball only the near side is seen; the fit tells where the far side is.
         middle = ball[0] @ R
@@ -181,6 +180,26 @@ def measure(
     radius = max(float(np.linalg.norm(corner, axis=1).max()), 0.5 * float(size.max()))
     padding = settings.padding + settings.padding_deviations * sigma
     return Cluster(voxels.xyz, lie.pose(R, centre), size, radius, sigma, padding, standing, ball is not None)
+
+
+def _is_stripe(points: NDArray[np.float32], up: ArrayLike, eye: ArrayLike | None) -> bool:
+    """Whether points lie in a narrow stripe, upright or slanted, as the camera sees them.
+
+    Beside a near thing there is a stripe that only one camera sees, and matchers fill it with what is between the thing
+    and its background. It is narrow from side to side but not in depth.
+    """
+    if eye is None:
+        return False
+    xyz, down = points.astype(np.float64), -np.asarray(up, dtype=np.float64)
+    away = xyz.mean(axis=0) - np.asarray(eye, dtype=np.float64)
+    across = lie.hat(down) @ away
+    length = float(np.linalg.norm(across))
+    if length < 1e-6:
+        return False
+    sideways, upright = xyz @ (across / length), xyz @ down
+    sideways, upright = sideways - sideways.mean(), upright - upright.mean()
+    slant = float(sideways @ upright) / max(float(upright @ upright), 1e-12)
+    return float(np.std(sideways - slant * upright)) < STRIPE
 
 
 def _solid(voxels: Voxels) -> NDArray[np.bool_]:
@@ -236,30 +255,3 @@ def _frame(xyz: Array, up: Array) -> Array:
     turn = TURNS[int(np.argmin(area))]
     along = math.cos(turn) * x + math.sin(turn) * y
     return np.column_stack([along, lie.hat(up) @ along, up])
-
-
-def fit_ball(xyz: Array, sigma: float) -> tuple[Array, float] | None:
-    """Middle and radius of the ball that points lie on [m]; None if they do not look like one.
-
-    Args:
-        xyz: [m], shape (points, 3).
-        sigma: Standard deviation of a point [m].
-    """
-    if len(xyz) < 20:
-        return None
-    mean = xyz.mean(axis=0)
-    p = xyz - mean
-    # |p − c|² = r² is linear in c and r² − |c|².
-    A = np.column_stack([2.0 * p, np.ones(len(p))])
-    normal_equations = A.T @ A
-    if np.linalg.cond(normal_equations) > 1e12:
-        return None  # all in one plane
-    solution = np.linalg.solve(normal_equations, A.T @ (p * p).sum(axis=1))
-    square = float(solution[3] + solution[:3] @ solution[:3])
-    extent = float(np.ptp(p, axis=0).max())
-    if not (0.4 * extent) ** 2 <= square <= (0.75 * extent) ** 2:
-        return None
-    radius = math.sqrt(square)
-    residual = float(np.std(np.linalg.norm(p - solution[:3], axis=1)))
-    allowed = 0.06 * radius + 0.3 * sigma if sigma <= CLEAREST_BALL * radius else 0.04 * radius
-    return (solution[:3] + mean, radius) if residual <= allowed else None

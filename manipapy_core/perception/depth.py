@@ -111,8 +111,9 @@ def without_flying_pixels(depth_map: DepthMap, *, steepness: float = 3.5, margin
         margin: How many standard deviations of the depth a neighbour may differ as well; neighbours share most noise.
     """
     depth = depth_map.depth.copy()
-    pitch = np.float32(steepness / depth_map.camera.projection[0, 0])
-    _flying_kernel(depth_map.depth, depth_map.sigma, pitch, np.float32(margin), depth)
+    # Rows may be farther apart than columns: each has its own width of a pixel.
+    across, down = (np.float32(steepness / depth_map.camera.projection[axis, axis]) for axis in range(2))
+    _flying_kernel(depth_map.depth, depth_map.sigma, across, down, np.float32(margin), depth)
     return DepthMap(depth, depth_map.sigma, depth_map.camera)
 
 
@@ -183,18 +184,19 @@ def _depth_kernel(disparity, focal_baseline, offset, sigma_d, nearest, farthest,
 
 
 @njit(cache=True, nogil=True)
-def _flying_kernel(depth, sigma, pitch, margin, out):  # type: ignore[no-untyped-def]
+def _flying_kernel(depth, sigma, across, down, margin, out):  # type: ignore[no-untyped-def]
     rows, columns = depth.shape
     for v in range(rows):
         for u in range(columns):
             z = depth[v, u]
             if not np.isfinite(z):
                 continue
-            allowed = pitch * z + margin * sigma[v, u]
+            allowed = across * z + margin * sigma[v, u]
             jump = False
             if u > 0 and u < columns - 1:
                 jump = abs(depth[v, u - 1] - z) > allowed or abs(depth[v, u + 1] - z) > allowed
             if not jump and v > 0 and v < rows - 1:
+                allowed = down * z + margin * sigma[v, u]
                 jump = abs(depth[v - 1, u] - z) > allowed or abs(depth[v + 1, u] - z) > allowed
             if jump:
                 out[v, u] = np.nan

@@ -18,6 +18,7 @@ from ..errors import InputError
 from .camera import StereoModel
 from .images import BadImage, GrayImage
 from .opencv import opencv
+from .refine import refined
 
 FloatImage = NDArray[np.float32]
 
@@ -53,6 +54,9 @@ class MatcherSettings:
     """Edge of the compared blocks [pixels], odd; BM uses 15 at least."""
     row_step: int = 0
     """Rows that are averaged into one before matching; 0: two from 400 rows on. Precision lies in the columns."""
+    column_step: int = 0
+    """Columns that are averaged into one for the search, 1 or 2; 0: two from 600 columns on. With two the search takes
+    a third of the time and is refined on all columns after it; what is narrower than some eight columns may be lost."""
     left_right: float = 1.0
     """How far the matches from left and from right may disagree [pixels]."""
     thorough: bool = False
@@ -63,7 +67,7 @@ class MatcherSettings:
     """Least mean change between neighbouring columns of a block [grey values]; what is smoother cannot be matched. With
     a real camera noise alone makes 1 or 2: raise it there."""
     speckle_size: int = 60
-    """Smaller patches of one depth are left out [pixels of the matched picture]; 0 keeps all."""
+    """Smaller patches of one depth are left out [pixels, of averaged rows]; 0 keeps all."""
     speckle_range: float = 1.0
     """Largest step within a patch [pixels]."""
     sigma: float = 0.2
@@ -78,6 +82,8 @@ class MatcherSettings:
             raise InputError(f"block is {self.block} pixels; give an odd number from 3 to 51")
         if not 0 <= self.row_step <= 8:
             raise InputError(f"row_step is {self.row_step}; give 0 (automatic) to 8")
+        if self.column_step not in (0, 1, 2):
+            raise InputError(f"column_step is {self.column_step}; give 0 (automatic), 1 or 2")
         for name in ("left_right", "uniqueness", "texture", "speckle_size", "speckle_range"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
@@ -100,6 +106,8 @@ class Disparity:
     """The pair, scaled to the shape of `values`."""
     sigma: float
     """Standard deviation of the values [pixels]."""
+    textured: float = 1.0
+    """Share of pixels with enough texture to be matched at all, 0 to 1."""
 
     @property
     def valid_share(self) -> float:
@@ -136,9 +144,12 @@ class Matcher:
             shortened = _with_height(stereo, self._cropped)
             self.stereo = shortened.scaled(stereo.width, self._cropped // step)
         self.full = stereo
-        self.lowest = math.floor(stereo.disparity_of(max(self.settings.horizon, self.settings.farthest)))
-        span = stereo.disparity_of(self.settings.nearest) + 1.0 - self.lowest
-        self.count = 16 * math.ceil(span / 16.0)
+        self.column_step = self.settings.column_step or (2 if stereo.width >= 600 else 1)
+        across = self.column_step
+        self._lowest = math.floor(stereo.disparity_of(max(self.settings.horizon, self.settings.farthest)) / across)
+        span = (stereo.disparity_of(self.settings.nearest) + 1.0) / across - self._lowest
+        self._count = 16 * math.ceil(span / 16.0)
+        self.lowest, self.count = across * self._lowest, across * self._count
         if self.count > MOST_DISPARITIES:
             raise InputError(
                 f"depths from {self.settings.nearest:g} m on need {self.count} disparities; at most {MOST_DISPARITIES} "
@@ -151,7 +162,7 @@ class Matcher:
                 f"is too small to be matched in blocks of {smallest}",
                 "use larger pictures",
             )
-        self._matcher = self._make(self.lowest)
+        self._matcher = self._make()
 
     def match(self, left: GrayImage, right: GrayImage, seen: NDArray[np.bool_] | None = None) -> Disparity:
         """Disparities of a rectified pair, each picture of shape (height, width).
@@ -164,43 +175,55 @@ class Matcher:
                 cure = f"give {self.full.height} × {self.full.width} grey values of 8 bits"
                 raise BadImage(name, f"has shape {image.shape} of {image.dtype}", cure)
         left, right = self._reduced(left), self._reduced(right)
-        raw = self._compute(left, right)
-        values = raw.astype(np.float32)
-        values *= FIXED_POINT
-        wrong = raw < self.lowest * 16
+        raw = self._search(left, right)
+        if self.column_step == 1:
+            values = raw.astype(np.float32)
+            values *= FIXED_POINT
+            wrong = raw < self._lowest * 16
+        else:
+            values = refined(left, right, raw, self._lowest, self.column_step)
+            wrong = np.zeros(values.shape, np.bool_)
+        textured = 1.0
         if self.settings.method is not Method.BM and self.settings.texture > 0.0:
-            wrong |= self._smooth(left)
-        if self.settings.thorough:
-            wrong |= self._disagreeing(values, left, right)
+            smooth = self._smooth(left)
+            textured = 1.0 - float(np.count_nonzero(smooth)) / smooth.size
+            wrong |= smooth
         # A partner left of the right picture's edge was never seen.
         wrong |= values > np.arange(values.shape[1], dtype=np.float32)
         if seen is not None:
             wrong |= ~seen[: self._cropped].reshape(wrong.shape[0], self.row_step, -1).all(axis=1)
         values[wrong] = np.nan
-        return Disparity(values, self.lowest, self.lowest + self.count, self.row_step, self.stereo, self.settings.sigma)
+        highest = self.lowest + self.count
+        return Disparity(values, self.lowest, highest, self.row_step, self.stereo, self.settings.sigma, textured)
 
-    def _make(self, lowest: int) -> Any:
-        cv2, chosen = opencv(), self.settings
-        size, reach = int(chosen.speckle_size), max(1, round(chosen.speckle_range))
+    @property
+    def smear(self) -> int:
+        """How far a block that holds an edge smears it [pixels]."""
+        return (self.settings.block // 2 + 1) * self.column_step
+
+    def _make(self) -> Any:
+        cv2, chosen, across = opencv(), self.settings, self.column_step
+        size, reach = int(chosen.speckle_size) // across, max(1, round(chosen.speckle_range / across))
+        differ = max(1, round(chosen.left_right / across))
         if chosen.method is Method.BM:
-            matcher = cv2.StereoBM_create(self.count, max(chosen.block, 15))
-            matcher.setMinDisparity(lowest)
+            matcher = cv2.StereoBM_create(self._count, max(chosen.block, 15))
+            matcher.setMinDisparity(self._lowest)
             matcher.setUniquenessRatio(int(chosen.uniqueness))
             # BM adds the changes up over the block, after a filter that about quadruples them.
             matcher.setTextureThreshold(int(4 * chosen.texture * max(chosen.block, 15)))
             matcher.setSpeckleWindowSize(size)
             matcher.setSpeckleRange(16 * reach)
-            matcher.setDisp12MaxDiff(max(1, round(chosen.left_right)))
+            matcher.setDisp12MaxDiff(differ)
             return matcher
         mode = cv2.StereoSGBM_MODE_SGBM if chosen.method is Method.SGBM else cv2.StereoSGBM_MODE_SGBM_3WAY
         area = chosen.block**2
         return cv2.StereoSGBM_create(
-            minDisparity=lowest,
-            numDisparities=self.count,
+            minDisparity=self._lowest,
+            numDisparities=self._count,
             blockSize=chosen.block,
             P1=8 * area,
             P2=32 * area,
-            disp12MaxDiff=max(1, round(chosen.left_right)),
+            disp12MaxDiff=differ,
             preFilterCap=31,
             uniquenessRatio=int(chosen.uniqueness),
             speckleWindowSize=size,
@@ -208,10 +231,23 @@ class Matcher:
             mode=mode,
         )
 
+    def _search(self, left: GrayImage, right: GrayImage) -> NDArray[np.int16]:
+        """Disparities of the averaged columns [1/16 of their pixels]; below the lowest where nothing is believed."""
+        if self.column_step > 1:
+            cv2 = opencv()
+            width = left.shape[1] // self.column_step
+            cut = slice(0, width * self.column_step)
+            size = (width, left.shape[0])
+            left, right = (cv2.resize(image[:, cut], size, interpolation=cv2.INTER_AREA) for image in (left, right))
+        raw = self._compute(left, right)
+        if self.settings.thorough:
+            raw = np.where(self._disagreeing(raw, left, right), np.int16(16 * self._lowest - 16), raw)
+        return raw
+
     def _compute(self, left: GrayImage, right: GrayImage) -> NDArray[np.int16]:
         """OpenCV leaves out as many columns on the left as it searches disparities: a margin keeps them."""
         cv2 = opencv()
-        margin = max(self.lowest + self.count, 0)
+        margin = max(self._lowest + self._count, 0)
         wide = [cv2.copyMakeBorder(image, 0, 0, margin, 0, cv2.BORDER_REPLICATE) for image in (left, right)]
         raw: NDArray[np.int16] = self._matcher.compute(*wide)[:, margin:]
         return raw
@@ -235,15 +271,16 @@ class Matcher:
         # Blocks at the rim of a smooth area see its edge alone, and smear what is beside it.
         return np.asarray(cv2.dilate(smooth, np.ones((3, 5), np.uint8)), dtype=np.bool_)
 
-    def _disagreeing(self, values: FloatImage, left: GrayImage, right: GrayImage) -> NDArray[np.bool_]:
+    def _disagreeing(self, raw: NDArray[np.int16], left: GrayImage, right: GrayImage) -> NDArray[np.bool_]:
         """Where the match of the match is not the pixel itself."""
         mirrored = [np.ascontiguousarray(image[:, ::-1]) for image in (right, left)]
         from_right = self._compute(mirrored[0], mirrored[1]).astype(np.float32)[:, ::-1]
-        from_right = np.where(from_right < 16 * self.lowest, np.float32(1e6), from_right * FIXED_POINT)
+        from_right = np.where(from_right < 16 * self._lowest, np.float32(1e6), from_right * FIXED_POINT)
+        values = raw.astype(np.float32) * FIXED_POINT
         column = np.arange(values.shape[1], dtype=np.float32)
         partner = np.clip(np.rint(column - values), 0, values.shape[1] - 1).astype(np.intp)
         back = np.take_along_axis(from_right, partner, axis=1)
-        return np.asarray(np.abs(back - values) > self.settings.left_right)
+        return np.asarray(np.abs(back - values) > self.settings.left_right / self.column_step)
 
 
 def _with_height(stereo: StereoModel, height: int) -> StereoModel:

@@ -3,81 +3,29 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
 from ..geometry import RobotBody
-from .camera import Camera, StereoModel
+from .camera import StereoModel
 from .clusters import Cluster, find_clusters
-from .depth import (
-    DepthMap,
-    Points,
-    cropped_points,
-    depth_from_disparity,
-    depth_from_image,
-    transformed,
-    without_flying_pixels,
-)
 from .detect import Detector, label_clusters
-from .disparity import Disparity, Matcher
-from .frames import DepthImage, Frame, PointSet, StereoPair
-from .images import AnyImage, GrayImage, as_depth, as_gray, resized
+from .frames import Frame
+from .measuring import Measured, Measurer, Work
 from .obstacles import Obstacle
 from .outliers import inliers
 from .planes import PlaneFilter, PlaneFound
-from .rectify import Rectifier
 from .result import Perceived, Reason
 from .self_filter import NoConfiguration, SelfFilter
 from .settings import PipelineSettings
-from .sight import Sight
 from .tracking import Tracker
 from .voxels import Voxels, voxel_grid
 
-DARKEST, BRIGHTEST = 8.0, 247.0
-"""Mean grey values beyond which a picture is black or white."""
-LEAST_CONTRAST = 3.0
-"""Standard deviation of grey values below which a picture shows nothing."""
 BLIND = frozenset({Reason.DARK, Reason.BRIGHT, Reason.FLAT, Reason.FEW_PIXELS})
 """With these, nothing that is seen is believed."""
-
-
-@dataclass
-class _Work:
-    """What is gathered while one frame goes through."""
-
-    reasons: list[Reason] = field(default_factory=list)
-    times: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    began: float = field(default_factory=time.perf_counter)
-
-    def done(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.times[stage] = now - self.began
-        self.began = now
-
-
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """A frame as points, whatever it was."""
-
-    points: Points
-    """At least those in the crop box, in the base frame."""
-    sight: Sight
-    valid_share: float
-    depth: DepthMap | None = None
-    kept: DepthMap | None = None
-    """Without flying pixels."""
-    disparity: Disparity | None = None
-    image: AnyImage | None = None
-    camera: Camera | None = None
-    blur: float = 0.0
-    """How far outlines are smeared, as an angle [rad]."""
 
 
 class Pipeline:
@@ -102,15 +50,25 @@ class Pipeline:
             body: The robot that shall not be taken for an obstacle. Its chain's base is the base of all poses.
             detector: Gives obstacles their labels.
         """
-        self.stereo, self.body, self.detector = stereo, body, detector
+        self.body, self.detector = body, detector
+        self._measurer = Measurer(stereo)
         self._lock = threading.Lock()
         self._last_time_ns: int | None = None
         self._last: tuple[Obstacle, ...] = ()
-        self._matcher: tuple[tuple[int, int], Rectifier, Matcher] | None = None
         self._tracker = Tracker()
         self._planes = PlaneFilter()
         self._self_filter: SelfFilter | None = None
         self.configure(PipelineSettings() if settings is None else settings)
+
+    @property
+    def stereo(self) -> StereoModel | None:
+        """The cameras of stereo pairs; another pair may take over between frames."""
+        return self._measurer.stereo
+
+    @stereo.setter
+    def stereo(self, stereo: StereoModel | None) -> None:
+        with self._lock:
+            self._measurer.stereo = stereo
 
     @property
     def settings(self) -> PipelineSettings:
@@ -121,7 +79,7 @@ class Pipeline:
         """Use other settings from the next frame on; obstacles keep their ids."""
         with self._lock:
             self._settings = settings
-            self._matcher = None
+            self._measurer.settings = settings
             self._tracker.settings = settings.tracks
             self._planes = PlaneFilter(settings.planes)
             if self.body is not None:
@@ -150,10 +108,10 @@ class Pipeline:
         self._last_time_ns, self._last = None, ()
 
     def _feed(self, frame: Frame) -> Perceived:
-        work, settings = _Work(), self._settings
+        work, settings = Work(), self._settings
         if self._self_filter is not None and frame.q is None:
             raise NoConfiguration(frame.time_ns, None, None)
-        measured = self._measure(frame, work)
+        measured = self._measurer.measure(frame, work)
         repeated = frame.time_ns == self._last_time_ns
         if self._last_time_ns is not None and frame.time_ns < self._last_time_ns:
             self._forget()
@@ -167,18 +125,18 @@ class Pipeline:
         if not BLIND.isdisjoint(work.reasons):
             # What a blind camera seems to see is noise; obstacles stay where they were and grow older.
             voxels = voxels.select(np.zeros(len(voxels), np.bool_))
-        self._stage(work, "voxels", len(voxels), Reason.NOTHING_IN_BOX)
+        work.stage("voxels", len(voxels), Reason.NOTHING_IN_BOX)
         if self._self_filter is not None and frame.q is not None:
             voxels = voxels.select(self._self_filter.outside(voxels, frame.q, eye, blur=measured.blur))
-            self._stage(work, "self", len(voxels), Reason.ONLY_ROBOT)
+            work.stage("self", len(voxels), Reason.ONLY_ROBOT)
         stays, planes = self._planes.split(voxels, eye)
         voxels = voxels.select(stays)
-        self._stage(work, "planes", len(voxels), Reason.ONLY_PLANES)
+        work.stage("planes", len(voxels), Reason.ONLY_PLANES)
         if np.isfinite(settings.outlier_deviations):
             voxels = voxels.select(inliers(voxels.xyz, deviations=settings.outlier_deviations))
-            self._stage(work, "outliers", len(voxels), None)
+            work.stage("outliers", len(voxels), None)
         clusters, labels = find_clusters(voxels, settings.clusters, planes=planes, up=settings.planes.up, eye=eye)
-        self._stage(work, "clusters", len(clusters), Reason.ONLY_NOISE)
+        work.stage("clusters", len(clusters), Reason.ONLY_NOISE)
         names = None
         if self.detector is not None and measured.image is not None and measured.camera is not None:
             found = self.detector.detect(np.asarray(measured.image, dtype=np.uint8))
@@ -208,8 +166,8 @@ class Pipeline:
     def _result(
         self,
         frame: Frame,
-        work: _Work,
-        measured: _Measured,
+        work: Work,
+        measured: Measured,
         voxels: Voxels,
         labels: NDArray[np.int64],
         planes: tuple[PlaneFound, ...],
@@ -231,90 +189,3 @@ class Pipeline:
             depth=measured.depth,
             disparity=measured.disparity,
         )
-
-    def _stage(self, work: _Work, stage: str, left: int, reason: Reason | None) -> None:
-        """Close a stage; the first that leaves nothing tells the reason."""
-        before = next(reversed(work.counts.values())) if work.counts else 1
-        work.counts[stage] = left
-        if left == 0 and before > 0 and reason is not None and not work.reasons:
-            work.reasons.append(reason)
-        work.done(stage)
-
-    def _measure(self, frame: Frame, work: _Work) -> _Measured:
-        if isinstance(frame, StereoPair):
-            return self._measure_pair(frame, work)
-        if isinstance(frame, DepthImage):
-            return self._measure_depth(frame, work)
-        return self._measure_points(frame, work)
-
-    def _measure_pair(self, frame: StereoPair, work: _Work) -> _Measured:
-        left = as_gray(frame.left, frame.encoding, name="the left image")
-        right = as_gray(frame.right, frame.encoding, name="the right image")
-        self._judge(left, work)
-        rectifier, matcher = self._matching(left.shape[1], left.shape[0])
-        size = (matcher.full.width, matcher.full.height)
-        left, right = rectifier.pair(resized(left, *size), resized(right, *size))
-        work.done("rectify")
-        disparity = matcher.match(left, right, rectifier.seen)
-        work.done("match")
-        limits = self._settings.matcher
-        depth = depth_from_disparity(disparity, nearest=limits.nearest, farthest=limits.farthest)
-        measured = self._from_depth(depth, frame, work)
-        # A block that holds an edge gives what is behind the edge the depth of what is before it.
-        blur = (limits.block // 2 + 1) / float(depth.camera.projection[0, 0])
-        return replace(measured, disparity=disparity, image=left, camera=matcher.full.left, blur=blur)
-
-    def _measure_depth(self, frame: DepthImage, work: _Work) -> _Measured:
-        metres = as_depth(frame.depth, frame.encoding)
-        limits = self._settings.matcher
-        noise = self._settings.depth_noise
-        depth = depth_from_image(metres, frame.camera, noise=noise, nearest=0.0, farthest=limits.farthest)
-        measured = self._from_depth(depth, frame, work)
-        blur = 1.0 / float(frame.camera.projection[0, 0])
-        return replace(measured, image=frame.colour, camera=frame.camera, blur=blur)
-
-    def _from_depth(self, depth: DepthMap, frame: Frame, work: _Work) -> _Measured:
-        kept = without_flying_pixels(depth) if self._settings.flying_pixels else depth
-        work.done("depth")
-        points = cropped_points(kept, frame.T_base_optical, self._settings.lower, self._settings.upper)
-        self._judge_share(depth.valid_share, work)
-        work.done("points")
-        sight = Sight.of_depth(depth, frame.T_base_optical)
-        return _Measured(points, sight, depth.valid_share, depth=depth, kept=kept)
-
-    def _measure_points(self, frame: PointSet, work: _Work) -> _Measured:
-        optical = frame.in_optical_frame(self._settings.depth_noise)
-        share = float(np.mean(np.isfinite(optical.xyz[..., 2]))) if optical.sigma.size else 0.0
-        self._judge_share(share, work)
-        loose = optical.xyz.reshape(-1, 3)
-        sight = Sight.of_points(loose[np.isfinite(loose).all(axis=1)], frame.T_base_optical)
-        points = transformed(optical, frame.T_base_optical)
-        work.done("points")
-        return _Measured(points, sight, share)
-
-    def _matching(self, width: int, height: int) -> tuple[Rectifier, Matcher]:
-        """For pictures of this size; made at the first frame and after every change."""
-        if self.stereo is None:
-            raise InputError("a stereo pair came, but the pipeline has no stereo model; give it one")
-        if (self.stereo.width, self.stereo.height) != (width, height):
-            sizes = f"{width} × {height} pixels, the calibration is for {self.stereo.width} × {self.stereo.height}"
-            raise InputError(f"the pictures have {sizes}; use the camera_info of these pictures")
-        if self._matcher is None or self._matcher[0] != (width, height):
-            scale = min(1.0, self._settings.largest_width / width)
-            stereo = self.stereo if scale == 1.0 else self.stereo.scaled(round(width * scale), round(height * scale))
-            self._matcher = ((width, height), Rectifier(stereo), Matcher(stereo, self._settings.matcher))
-        return self._matcher[1], self._matcher[2]
-
-    def _judge(self, image: GrayImage, work: _Work) -> None:
-        some = image[::4, ::4]
-        mean, contrast = float(some.mean()), float(some.std())
-        if mean < DARKEST and contrast < LEAST_CONTRAST:
-            work.reasons.append(Reason.DARK)
-        elif mean > BRIGHTEST and contrast < LEAST_CONTRAST:
-            work.reasons.append(Reason.BRIGHT)
-        elif contrast < LEAST_CONTRAST:
-            work.reasons.append(Reason.FLAT)
-
-    def _judge_share(self, share: float, work: _Work) -> None:
-        if share < self._settings.least_valid and not work.reasons:
-            work.reasons.append(Reason.FEW_PIXELS)

@@ -18,6 +18,10 @@ Array = NDArray[np.float64]
 ENOUGH = 2000
 """Points that planes are fitted to, at least."""
 
+LID = 0.2
+"""Below a table nothing is seen; below the lids of things are their sides. How deep is looked [m] ..."""
+SIDES = 0.3
+"""... and how many points may be there, by the number of points in the plane."""
 BELOW = 0.1
 """A floor lies at least so far below a table [m]."""
 
@@ -147,6 +151,12 @@ class PlaneFilter:
         chosen = self.settings
         return np.asarray(chosen.thickness + chosen.deviations * sigma * np.abs(sight @ normal), dtype=np.float64)
 
+    def _is_lids(self, xyz: Array, sigma: NDArray[np.float32], sight: Array, plane: PlaneFound) -> bool:
+        """Whether it is made of the upper sides of things that stand on a table without texture, which is not seen."""
+        depths = -plane.heights(xyz)
+        under = (depths > self._thickness(sigma, sight, plane.normal)) & (depths < LID) & plane.covers(xyz, 0.0)
+        return bool(np.count_nonzero(under) > SIDES * plane.support)
+
     def _fit(
         self, xyz: Array, sigma: NDArray[np.float32], sight: Array, least: int, memory: PlaneFound | None
     ) -> PlaneFound | None:
@@ -183,7 +193,8 @@ class PlaneFilter:
         lower, upper = np.quantile(flat, [0.003, 0.997], axis=0)
         if memory is not None:
             lower, upper = np.minimum(lower, memory.lower), np.maximum(upper, memory.upper)
-        return PlaneFound(normal, offset, support, memory is not None, lower, upper)
+        plane = PlaneFound(normal, offset, support, memory is not None, lower, upper)
+        return None if memory is None and self._is_lids(xyz, sigma, sight, plane) else plane
 
 
 def plane_axes(normal: Array) -> Array:

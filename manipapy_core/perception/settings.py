@@ -44,7 +44,9 @@ class PipelineSettings:
     outlier_deviations: float = 2.5
     """Points lonelier than the mean by so many standard deviations are left out; inf keeps all."""
     least_valid: float = 0.05
-    """Below this share of measured pixels a frame is not believed, and the result says so, 0 to 1."""
+    """Below this share of measured pixels a frame is not believed, and the result says so, 0 to 1 ..."""
+    least_matched: float = 0.3
+    """... unless this share of the pixels that have texture was matched: of things on a plain table that is enough."""
 
     def __post_init__(self) -> None:
         if self.largest_width < 16:
@@ -52,7 +54,7 @@ class PipelineSettings:
         for name in ("depth_noise", "voxel", "outlier_deviations", "reach"):
             if not getattr(self, name) > 0.0:
                 raise InputError(f"{name} is {getattr(self, name)}; give a positive number")
-        for name in ("voxel_least", "self_padding", "self_deviations", "self_shell", "least_valid"):
+        for name in ("voxel_least", "self_padding", "self_deviations", "self_shell", "least_valid", "least_matched"):
             if not getattr(self, name) >= 0.0:
                 raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
         if not all(low < high for low, high in zip(self.lower, self.upper)):

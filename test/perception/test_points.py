@@ -123,6 +123,22 @@ def test_a_table_is_taken_out_and_remembered():
     assert planes.split(voxels(xyz[4000:4400]), eye=[1.0, 0.0, 2.0])[1] == ()
 
 
+def test_lids_of_things_on_a_table_that_is_not_seen_are_no_table():
+    """Four boxes of one height on a table without texture: their lids are level, but their sides are below."""
+    rng = np.random.default_rng(8)
+    parts = []
+    for x in (-0.3, -0.1, 0.1, 0.3):
+        lid = np.column_stack([rng.uniform(-0.06, 0.06, (120, 2)), np.full(120, 0.1)])
+        side = np.column_stack([np.full(80, 0.06), rng.uniform(-0.06, 0.06, 80), rng.uniform(0.0, 0.1, 80)])
+        parts += [part + np.array([x, 0.0, 0.0]) for part in (lid, side)]
+    things = np.concatenate(parts)
+    stays, found = PlaneFilter().split(voxels(things), eye=[1.5, 0.0, 1.0])
+    assert found == () and stays.all()
+    table = np.column_stack([rng.uniform(-0.6, 0.6, (3000, 2)), np.zeros(3000)])
+    stays, (plane,) = PlaneFilter().split(voxels(np.concatenate([things, table])), eye=[1.5, 0.0, 1.0])
+    assert plane.offset == pytest.approx(0.0, abs=0.002) and stays[: len(things)].mean() > 0.8
+
+
 def test_walls_stay_unless_asked_for():
     wall = np.column_stack([np.full(2000, 0.5), RNG.uniform(-0.5, 0.5, (2000, 2))])
     stays, found = PlaneFilter().split(voxels(wall), eye=[0.0, 0.0, 0.0])

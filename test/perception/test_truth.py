@@ -21,6 +21,7 @@ from manipapy_core.perception import (
     StereoPair,
 )
 from manipapy_core.sim import StereoCamera, look_at
+from manipapy_core.sim.scene import Texture
 from perception.scenes import (
     BASELINE,
     COLOURS,
@@ -73,6 +74,15 @@ def check_against_truth(result, things):
 @pytest.mark.parametrize("kind", [as_pair, as_depth_image])
 def test_things_are_found_where_they_are(distance, kind):
     check_against_truth(feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), kind(scene_from(distance))), THINGS)
+
+
+def test_things_on_a_table_without_texture_are_found():
+    """Of such a table nothing is measured: the few pixels that are belong to the things, and are believed."""
+    plain = replace(table(), texture=Texture.PLAIN)
+    frame = as_pair(seen([plain, *THINGS], looking_at([0.0, 0.0, 0.03], 1.0)))
+    result = feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), frame)
+    assert result.valid_share < 0.1
+    check_against_truth(result, THINGS)
 
 
 def test_points_of_another_driver_enter_at_the_same_door():

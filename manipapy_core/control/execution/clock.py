@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from ..kernels import Input, absolute, compile_formula, largest
 from ..state import Array
 
 SLOWEST_CHANGE, FASTEST_CHANGE = 0.5, 50.0
@@ -17,6 +22,17 @@ STANDSTILL = 1e-3
 """A rate below this, on its way to zero, is zero."""
 
 
+def longest_time(qd: Sequence[Any], per_acceleration: Sequence[Any]) -> list[Any]:
+    """That any joint needs for its velocity [s]."""
+    return [largest(absolute(v) * per for v, per in zip(qd, per_acceleration))]
+
+
+@functools.cache
+def _longest_time(n: int) -> Any:
+    inputs = [Input("qd", (n,)), Input("per_acceleration", (n,))]
+    return compile_formula(f"longest_time_{n}", inputs, (1,), longest_time)
+
+
 class PathClock:
     """Trajectory time t with a rate between 0 and 1 that changes no faster than the joints can follow.
 
@@ -27,8 +43,8 @@ class PathClock:
     """
 
     def __init__(self, acceleration: Array):
-        self._acceleration = acceleration
-        self._scratch = np.zeros_like(acceleration)
+        self._per_acceleration, self._scratch = 1.0 / acceleration, np.zeros_like(acceleration)
+        self._kernel, self._longest = _longest_time(len(acceleration)), np.zeros(1)
         self.t = 0.0
         """Trajectory time [s]."""
         self.rate = 1.0
@@ -50,7 +66,8 @@ class PathClock:
             qd: Velocities of the trajectory at full rate, where it is now [rad/s or m/s], shape (n,).
         """
         before = self.rate
-        self._target = target = min(target, self._target + RECOVERY * dt)
+        risen = self._target + RECOVERY * dt
+        self._target = target = target if target < risen else risen
         if before != target or self.rate_change != 0.0:
             self._approach(dt, target, self._fastest_change(qd))
         self.t += dt * 0.5 * (before + self.rate)
@@ -73,9 +90,8 @@ class PathClock:
         np.multiply(block[1], self.rate, block[1])
 
     def _fastest_change(self, qd: Array) -> float:
-        np.absolute(qd, self._scratch)
-        np.divide(self._scratch, self._acceleration, self._scratch)
-        longest = float(self._scratch.max())
+        self._kernel(qd, self._per_acceleration, self._longest)
+        longest = self._longest.item()
         return min(FASTEST_CHANGE, max(SLOWEST_CHANGE, 1.0 / longest)) if longest > 0.0 else FASTEST_CHANGE
 
 

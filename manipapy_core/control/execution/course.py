@@ -12,7 +12,7 @@ from ..state import Array, Reference, joint_units
 from .blending import Correction
 from .goal import ExecutionSettings
 from .outcome import ErrorCode, GoalRefused
-from .spline import evaluation_kernel, segments
+from .spline import Segment, evaluation_kernel, segments
 from .stopping import StopProfile
 from .validation import Plan, check_limits, refuse_if_over
 
@@ -42,6 +42,8 @@ class Course:
         self._correction, self._others = Correction(n), StopProfile(n)
         self._others_block, self._turns = np.zeros((3, n)), np.zeros(n)
         self._turned = False
+        self._plain_from = math.inf
+        self._segment: Segment | None = None
 
     def begin(self, plan: Plan, reference: Reference, now: float) -> float:
         """Takes up a plan; nothing is changed if it is refused.
@@ -79,7 +81,21 @@ class Course:
         self._others.begin(reference.q, moving_others, bounds.acceleration, bounds.lower, bounds.upper)
         self._others_start = t
         self.end = max(plan.spline.duration, t + self._correction.duration, t + self._others.duration)
+        whole = not plan.partial and not self._turned
+        self._plain_from = max(first, t + self._correction.duration) if whole else math.inf
+        self._segment = None
         return t
+
+    def segment(self, t: float) -> Segment | None:
+        """The part of the plan's spline that alone says what happens at a trajectory time; None if more does."""
+        segment = self._segment
+        if segment is not None and segment.start <= t < segment.end:
+            return segment
+        plan = self.plan
+        if plan is None or not self._plain_from <= t < plan.spline.duration:
+            return None
+        self._segment = segment = plan.spline.segment(t, -1 if segment is None else segment.number)
+        return segment
 
     def sample(self, t: float, out: Array) -> None:
         """Position, velocity and acceleration by trajectory time, shape (3, n)."""

@@ -11,6 +11,7 @@ from ..bounds import MotionBounds
 from ..state import Array, Reference, State
 from .clock import PathClock
 from .course import Course
+from .following import FollowingSegment
 from .goal import ExecutionSettings
 from .outcome import ErrorCode, GoalRefused, GoalStatus, Outcome
 from .stopping import StopProfile
@@ -57,14 +58,15 @@ class Execution:
         self.chain = chain
         self.settings = settings or ExecutionSettings()
         self.bounds = bounds or MotionBounds.of(chain)
-        self._block = np.zeros((3, chain.n))
+        self._follow = FollowingSegment(chain.n)
+        self._block = self._follow.reference
         self.reference = Reference.of_block(self._block)
         """What the arm should do now; a buffer."""
         self.reference.rest_at(q)
         self._phase = Phase.HOLDING
         self._course = Course(chain, self.settings, self.bounds)
         self._clock = PathClock(self.bounds.acceleration)
-        self._full_speed = np.zeros((3, chain.n))
+        self._full_speed = self._follow.full_speed
         """What the trajectory says, before the clock slows it down."""
         self._full_velocity = self._full_speed[1]
         self._stop, self._stop_time = StopProfile(chain.n), 0.0
@@ -170,23 +172,26 @@ class Execution:
         self._plan, self._phase = plan, Phase.RUNNING
         self._course.sample(self._clock.t, self._full_speed)
 
-    def _advance(self, dt: float, rate: float) -> None:
-        clock = self._clock
-        clock.advance(dt, rate, self._full_velocity)
-        self._course.sample(clock.t, self._full_speed)
+    def _sample(self) -> None:
+        self._course.sample(self._clock.t, self._full_speed)
         np.copyto(self._block, self._full_speed)
-        clock.stretch(self._block)
+        self._clock.stretch(self._block)
 
     def _move(self, now: float, dt: float, state: State, speed: float) -> None:
-        self._advance(dt, speed)
-        if self._clock.t >= self._course.end:
+        plan, clock = self._plan, self._clock
+        assert plan is not None
+        clock.advance(dt, speed, self._full_velocity)
+        limits = plan.limits
+        segment = None if limits.checks_path_velocity else self._course.segment(clock.t)
+        if segment is not None and self._follow.step(segment, clock, state.q, limits.path_position):
+            return  # as nearly every tick does; the others are looked at step by step
+        self._sample()
+        if clock.t >= self._course.end:
             self._settling_since = now
             self._phase = Phase.SETTLING
             self._settle(now, state)
             return
-        plan = self._plan
-        assert plan is not None
-        limits, reference, check = plan.limits, self.reference, self._check
+        reference, check = self.reference, self._check
         joint = check.worst(reference.q, state.q, limits.path_position)
         if joint >= 0:
             self.abort(check.path_violation(joint, "position", self._clock.t, limits.path_position), state)
@@ -213,7 +218,8 @@ class Execution:
             self.abort(check.goal_violation(joint, what, late, allowed), state)
 
     def _glide(self, dt: float) -> None:
-        self._advance(dt, 0.0)
+        self._clock.advance(dt, 0.0, self._full_velocity)
+        self._sample()
         if self._clock.rate == 0.0 or self._clock.t >= self._course.end:
             self._block[1:].fill(0.0)
             self._phase = Phase.HOLDING

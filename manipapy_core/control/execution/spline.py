@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,6 +82,26 @@ def segments(
     return c
 
 
+class Segment(NamedTuple):
+    """One polynomial of a spline."""
+
+    number: int
+    """Among those of the spline."""
+    start: float
+    """[s]"""
+    end: float
+    """[s]"""
+    rate: float
+    """One over its length [1/s]."""
+    coefficients: Array
+    """Of u⁰ to u⁵, shape (6, n)."""
+
+    def share(self, t: float) -> float:
+        """How much of the segment is over at a time, 0 to 1."""
+        share = (t - self.start) * self.rate
+        return share if 0.0 <= share <= 1.0 else float(share > 0.5)
+
+
 class Spline:
     """Points joined by polynomials; before the first and after the last it does not exist.
 
@@ -109,16 +129,28 @@ class Spline:
         self.rates = 1.0 / lengths
         # Plain lists: bisect reads them far faster than arrays.
         self._starts: list[float] = times[:-1].tolist()
+        self._ends: list[float] = times[1:].tolist()
         self._rates: list[float] = self.rates.tolist()
         self._kernel = evaluation_kernel(self.n)
         self._u, self._rate = np.zeros(1), np.zeros(1)
 
     def sample(self, t: float, out: Array) -> None:
         """Position, velocity and acceleration at a time between the first and the last point, shape (3, n)."""
-        k = max(bisect.bisect_right(self._starts, t) - 1, 0)
-        self._rate[0] = rate = self._rates[k]
-        self._u[0] = min(max((t - self._starts[k]) * rate, 0.0), 1.0)
-        self._kernel(self._u, self._rate, self.coefficients[k], out)
+        segment = self.segment(t)
+        self._u[0], self._rate[0] = segment.share(t), segment.rate
+        self._kernel(self._u, self._rate, segment.coefficients, out)
+
+    def segment(self, t: float, last: int = -1) -> Segment:
+        """The one that a time falls into.
+
+        Args:
+            t: [s]
+            last: Where the last one was found: the next is nearly always the one after it.
+        """
+        k, starts = last + 1, self._starts
+        if k >= len(starts) or not starts[k] <= t < self._ends[k]:
+            k = max(bisect.bisect_right(starts, t) - 1, 0)
+        return Segment(k, starts[k], self._ends[k], self._rates[k], self.coefficients[k])
 
     def sample_many(self, t: Array) -> Array:
         """The same for many times at once, shape (k, 3, n)."""

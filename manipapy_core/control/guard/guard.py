@@ -12,6 +12,8 @@ from ..kernels import UNLIMITED
 from ..state import Array, Reference, State, joint_units
 from .measures import (
     EFFORT,
+    LARGEST,
+    LARGEST_BUT_TRACKING,
     POSITION,
     RATE,
     TRACKING,
@@ -65,14 +67,16 @@ class Guard:
         self._effort_units = ["N m" if unit == "rad" else "N" for unit in self._units]
         self._limits, self._bounds = chain.limits, joint_bounds(chain, self.settings, bounds)
         self._rates, self._errors = self.settings.torque_rates(chain), self.settings.tracking_errors(chain)
-        self._kernel = measures_kernel()
-        self._measures = np.zeros((chain.n, 5))
-        self._all_measures = self._measures.reshape(-1)
+        self._kernel = measures_kernel(chain.n)
+        self._found = np.zeros(5 * chain.n + 2)
+        self._measures = self._found[:-2].reshape(chain.n, 5)
         self._tick = np.array([lost_time(self.settings), 1.0 / period])
         self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
         self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
-        self.measured, self._step = np.zeros((2, chain.n)), np.zeros(1)
-        """Positions and velocities of this tick, shape (2, n); worthless if the check of finite numbers failed."""
+        self._step = np.zeros(1)
+        # Written to in every tick, and what was accepted last: the latter is never overwritten by nonsense.
+        self._measured, self._accepted = np.zeros((2, chain.n)), np.zeros((2, chain.n))
+        self._state, self._accepted_state = State.of_block(self._measured), State.of_block(self._accepted)
         self._condition = ConditionNumber(chain)
         self._seen_at = self._stamp = -np.inf
         self._rate_exceeded = 0.0
@@ -116,7 +120,7 @@ class Guard:
         s = self.settings
         if self._seen_at == -np.inf:
             self._seen_at = now
-        if not self._copy(q, qd, self.measured):
+        if not self._copy(q, qd, self._measured):
             blind = now - self._seen_at > s.state_stop_after
             return self._not_finite(q, qd, Action.STOP if blind else Action.HOLD)
         age = now - stamp
@@ -133,6 +137,12 @@ class Guard:
             return Verdict(Action.HOLD, Check.CLOCK, "step back of the joint state's stamp", None, back, 0.0, "s")
         self._stamp, self._seen_at = stamp, now
         return PASSED
+
+    def accept(self) -> State:
+        """The measurement that `check_input` has just looked at: a buffer that stays as it is until the next call."""
+        self._measured, self._accepted = self._accepted, self._measured
+        self._state, self._accepted_state = self._accepted_state, self._state
+        return self._accepted_state
 
     def check_output(
         self,
@@ -157,14 +167,13 @@ class Guard:
             cartesian: The law acts along the axes of the tip.
         """
         self._tick[1] = 1.0 / dt
-        measures, every = self._measures, self._all_measures
-        fine = self._kernel(state.q, state.qd, tau, last, reference.q, self._bounds, self._tick, measures)
-        if not fine:
+        found = self._found
+        if not self._kernel(state.q, state.qd, tau, last, reference.q, self._bounds, self._tick, found):
             return self._not_finite(state.q, tau, Action.STOP)
-        if not stiff:
-            measures[:, TRACKING] = 0.0
         slow = PASSED
-        if every[every.argmax()] > 1.0:
+        if found.item(LARGEST if stiff else LARGEST_BUT_TRACKING) > 1.0:
+            if not stiff:
+                self._measures[:, TRACKING] = 0.0
             slow = self._judge(dt, state, reference, tau, last)
             if slow.action >= Action.HOLD:
                 return slow

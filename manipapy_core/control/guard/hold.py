@@ -46,17 +46,18 @@ class Hold:
         self.reference = Reference.of_block(self._block)
         """Where the arm is held; a buffer."""
         self._profile, self._time = StopProfile(chain.n), 0.0
-        self._seen_block, self._qdd = np.zeros((2, chain.n)), np.zeros(chain.n)
-        self._seen = State.of_block(self._seen_block)
+        self._qdd = np.zeros(chain.n)
+        self._predicted = State.at_rest(self._qdd)
+        self._seen = self._predicted
 
     @property
     def state(self) -> State:
         """Where the arm is, or is thought to be while it cannot be seen; a buffer."""
         return self._seen
 
-    def see(self, measured: Array) -> None:
-        """A measurement that can be used: positions and velocities, shape (2, n)."""
-        np.copyto(self._seen_block, measured)
+    def see(self, measured: State) -> None:
+        """A measurement that can be used; nobody may write to it before the next one is seen."""
+        self._seen = measured
 
     def predict(self, tau: Array, dt: float) -> None:
         """No new measurement: moves the last one on by the efforts that the arm got.
@@ -65,7 +66,10 @@ class Hold:
             tau: [N m or N], shape (n,).
             dt: For how long [s].
         """
-        seen = self._seen
+        seen = self._predicted
+        if self._seen is not seen:
+            seen.take(self._seen.q, self._seen.qd)
+            self._seen = seen
         self._law.model.forward_dynamics(seen.q, seen.qd, tau, self._qdd)
         np.multiply(self._qdd, dt, self._qdd)
         np.add(seen.qd, self._qdd, seen.qd)
@@ -74,7 +78,8 @@ class Hold:
 
     def take_over(self, other: Hold) -> None:
         """Goes on where another hold (made for another payload) is."""
-        self.see(other._seen_block)
+        self._predicted.take(other.state.q, other.state.qd)
+        self._seen = self._predicted
         self._block[:] = other._block
         self._profile, self._time = other._profile, other._time
 

@@ -11,12 +11,14 @@ import numpy as np
 from ...model.chain import Chain
 from ..bounds import MotionBounds
 from ..execution.stopping import BUILD_UP, PEAK
-from ..kernels import UNLIMITED, Input, absolute, clamp, compile_formula, compile_per_joint, positive_part
+from ..kernels import UNLIMITED, Input, absolute, clamp, compile_formula, compile_per_joint, largest, positive_part
 from ..state import Array
 from .settings import GuardSettings
 
 POSITION, VELOCITY, EFFORT, RATE, TRACKING = range(5)
-"""Columns of the result."""
+"""Columns of the measures."""
+LARGEST, LARGEST_BUT_TRACKING = -2, -1
+"""The last two numbers of the result: whether anything at all is exceeded."""
 NOISE = 1e-7
 """Outward speed times distance beyond the last point to brake [rad²/s or m²/s] that sensor noise of a joint at rest
 may show. A joint two milliradians beyond it is caught at 0.05 mrad/s."""
@@ -25,13 +27,7 @@ _FAR = 1e8
 
 
 def measures(
-    q: Sequence[Any],
-    qd: Sequence[Any],
-    tau: Sequence[Any],
-    last: Sequence[Any],
-    q_ref: Sequence[Any],
-    bounds: Sequence[Any],
-    tick: Sequence[Any],
+    q: Any, qd: Any, tau: Any, last: Any, q_ref: Any, bounds: Sequence[Any], tick: Sequence[Any]
 ) -> list[Any]:
     """Five numbers for one joint, each above 1 if its limit is exceeded; straight-line code over any scalar.
 
@@ -44,16 +40,16 @@ def measures(
     """
     lower, upper, per_square, per_velocity, effort, per_effort, per_rate, per_error = bounds
     reaction, per_tick = tick
-    speed = absolute(qd[0])
-    way = qd[0] * reaction + qd[0] * speed * per_square
-    out_up = positive_part(qd[0]) * positive_part(q[0] + way - upper)
-    out_down = positive_part(-qd[0]) * positive_part(lower - q[0] - way)
+    speed = absolute(qd)
+    way = qd * reaction + qd * speed * per_square
+    out_up = positive_part(qd) * positive_part(q + way - upper)
+    out_down = positive_part(-qd) * positive_part(lower - q - way)
     return [
         1.0 + out_up + out_down - NOISE,
         speed * per_velocity,
-        absolute(tau[0]) * per_effort,
-        absolute(clamp(tau[0], effort) - last[0]) * per_tick * per_rate,
-        absolute(q_ref[0] - q[0]) * per_error,
+        absolute(tau) * per_effort,
+        absolute(clamp(tau, effort) - last) * per_tick * per_rate,
+        absolute(q_ref - q) * per_error,
     ]
 
 
@@ -80,12 +76,29 @@ def joint_bounds(chain: Chain, settings: GuardSettings, bounds: MotionBounds) ->
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 
+def measures_of_all(
+    q: Sequence[Any],
+    qd: Sequence[Any],
+    tau: Sequence[Any],
+    last: Sequence[Any],
+    q_ref: Sequence[Any],
+    bounds: Sequence[Any],
+    tick: Sequence[Any],
+) -> list[Any]:
+    """`measures` of one joint after the other, then the largest of all and the largest without those of tracking."""
+    rows = [
+        measures(q[j], qd[j], tau[j], last[j], q_ref[j], bounds[8 * j : 8 * j + 8], tick) for j in range(len(q))
+    ]
+    every = [measure for row in rows for measure in row]
+    return [*every, largest(every), largest(measure for row in rows for measure in row[:TRACKING])]
+
+
 @functools.cache
-def measures_kernel() -> Any:
-    """Compiled `measures`, one row per joint: kernel(q, qd, tau, last, q_ref, bounds, tick, out)."""
-    numbers = [Input(name, (1,)) for name in ("q", "qd", "tau", "tau_last", "q_ref")]
-    inputs = [*numbers, Input("bounds", (8,)), Input("tick", (2,), shared=True)]
-    return compile_formula("guard_measures", inputs, (5,), measures)
+def measures_kernel(n: int) -> Any:
+    """Compiled `measures_of_all`: kernel(q, qd, tau, last, q_ref, bounds, tick, out), out of shape (5 n + 2,)."""
+    numbers = [Input(name, (n,)) for name in ("q", "qd", "tau", "tau_last", "q_ref")]
+    inputs = [*numbers, Input("bounds", (n, 8)), Input("tick", (2,))]
+    return compile_formula(f"guard_measures_{n}", inputs, (5 * n + 2,), measures_of_all)
 
 
 def clipped(tau: Any, last: Any, effort: Any, rate: Any, dt: Any) -> Any:

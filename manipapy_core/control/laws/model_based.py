@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...model.chain import Chain
-from ..kernels import compile_per_joint
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .joint import BANDWIDTH, PD, feedback
@@ -82,12 +80,6 @@ def wanted_acceleration(q: Any, qd: Any, q_ref: Any, qd_ref: Any, qdd_ref: Any, 
     return qdd_ref + feedback(q, qd, q_ref, qd_ref, kp, kd)
 
 
-@functools.cache
-def _acceleration_kernel(n: int) -> Any:
-    names = ("q", "qd", "q_ref", "qd_ref", "qdd_ref", "kp", "kd")
-    return compile_per_joint("wanted_acceleration", n, names, 1, wanted_acceleration)
-
-
 class ComputedTorque(Law):
     """tau = ID(q, qd, qdd_ref + kp (q_ref − q) + kd (qd_ref − qd)): one pass of RNEA.
 
@@ -101,18 +93,15 @@ class ComputedTorque(Law):
     )
 
     def _prepare(self) -> None:
-        self._kp, self._kd = self.gains["kp"], self.gains["kd"]
-        self._kernel: Any = _acceleration_kernel(self.chain.n)
-        self._acceleration = np.zeros(self.chain.n)
+        self._kernel: Any = self.model.bind_law(self.name, wanted_acceleration, ("kp", "kd"))
+        self._constants = (self.gains["kp"], self.gains["kd"], *self.model.inputs)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
         return {"kp": BANDWIDTH**2, "kd": 2.0 * BANDWIDTH}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        q, qd, wanted, tau = state.q, state.qd, self._acceleration, self._tau
-        if self._kernel(q, qd, reference.q, reference.qd, reference.qdd, self._kp, self._kd, wanted):
-            self.model.inverse_dynamics(q, qd, wanted, tau)
-        else:
+        q, qd, tau = state.q, state.qd, self._tau
+        if not self._kernel(q, qd, reference.q, reference.qd, reference.qdd, *self._constants, tau):
             tau.fill(math.nan)
         return tau

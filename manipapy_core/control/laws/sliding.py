@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ...model.chain import Chain
-from ..kernels import clamp, compile_per_joint
+from ..kernels import clamp
 from ..state import Array, Reference, State
 from .gains import Gain, GainShape
 from .joint import BANDWIDTH
@@ -34,12 +32,6 @@ def robust_acceleration(
     return qdd_ref + slope * rate_error + reach * surface + robustness * clamp(per_layer * surface, 1.0)
 
 
-@functools.cache
-def _kernel(n: int) -> Any:
-    names = ("q", "qd", "q_ref", "qd_ref", "qdd_ref", "slope", "reach", "robustness", "per_layer")
-    return compile_per_joint("robust_acceleration", n, names, 1, robust_acceleration)
-
-
 class SlidingMode(Law):
     """tau = ID(q, qd, qdd_ref + slope ė + reach s + robustness · sat(s / layer)), with s = ė + slope e.
 
@@ -58,18 +50,16 @@ class SlidingMode(Law):
 
     def _prepare(self) -> None:
         slope, reach, robustness, layer = (self.gains[gain.name] for gain in self.GAINS)
-        self._constants = (slope, reach, robustness, 1.0 / layer)
-        self._kernel: Any = _kernel(self.chain.n)
-        self._acceleration = np.zeros(self.chain.n)
+        self._constants = (slope, reach, robustness, 1.0 / layer, *self.model.inputs)
+        gains = ("slope", "reach", "robustness", "per_layer")
+        self._kernel: Any = self.model.bind_law(self.name, robust_acceleration, gains)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
         return {"slope": BANDWIDTH, "reach": BANDWIDTH, "robustness": 50.0, "layer": 0.25}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        q, qd, wanted, tau = state.q, state.qd, self._acceleration, self._tau
-        if self._kernel(q, qd, reference.q, reference.qd, reference.qdd, *self._constants, wanted):
-            self.model.inverse_dynamics(q, qd, wanted, tau)
-        else:
+        q, qd, tau = state.q, state.qd, self._tau
+        if not self._kernel(q, qd, reference.q, reference.qd, reference.qdd, *self._constants, tau):
             tau.fill(math.nan)
         return tau

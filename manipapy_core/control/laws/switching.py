@@ -35,6 +35,11 @@ class LawSwitcher:
         """True while a difference to the former law has not faded."""
         return self._former is not None or self._elapsed < self.blend_time
 
+    @property
+    def starting(self) -> bool:
+        """True: the next step begins with a law, so it must be told what was `applied`."""
+        return self._former is not None
+
     def switch(self, law: Law) -> None:
         """Another law from the next step on."""
         self._former = self._former or self.law

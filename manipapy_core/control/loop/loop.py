@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import InputError, ManipapyError
 from ..state import positive
 from .histogram import Histogram, Spread
 from .interpreter import QuietInterpreter
 from .realtime import RealtimeReport, enter_realtime
-from .sleeping import AbsoluteSleep
+from .sleeping import Waiting
 
 HOUSEKEEPING = 1.0
 """Young garbage is collected this often, right after a tick [s]."""
@@ -134,15 +134,19 @@ class PeriodicLoop:
 
     def _run(self) -> None:
         try:
-            self._realtime = enter_realtime(self.settings.priority, self.settings.lock_memory)
+            waiting = Waiting.best(awake=self.settings.spin > 0.0)
+            granted = enter_realtime(self.settings.priority, self.settings.lock_memory)
+            if waiting.refused is not None:
+                granted = replace(granted, refused=(*granted.refused, waiting.refused))
+            self._realtime = granted
             with QuietInterpreter() as interpreter:
-                self._cycle(interpreter)
+                self._cycle(interpreter, waiting)
         except BaseException as error:
             self.failure = error
             raise
 
-    def _cycle(self, interpreter: QuietInterpreter) -> None:
-        clock, sleep = time.monotonic_ns, AbsoluteSleep()
+    def _cycle(self, interpreter: QuietInterpreter, waiting: Waiting) -> None:
+        clock = time.monotonic_ns
         period, spin = round(self.settings.period * 1e9), round(self.settings.spin * 1e9)
         failures, housekeeping = 0, clock()
         deadline = clock() + period
@@ -150,10 +154,9 @@ class PeriodicLoop:
             deadline += (round(self.settings.phase * 1e9) - deadline) % period
         self._window = _Window()
         while not self._stop.is_set():
-            sleep.until(deadline - spin)
+            waiting.until(deadline - spin, deadline)
+            interpreter.begin_tick()
             now = clock()
-            while now < deadline:
-                now = clock()
             window = self._window
             window.ticks += 1
             window.lateness.record(now - deadline)
@@ -166,6 +169,7 @@ class PeriodicLoop:
                     return
             done = clock()
             window.work.record(done - now)
+            interpreter.end_tick()
             if done - housekeeping > HOUSEKEEPING * 1e9:
                 interpreter.collect_young()
                 housekeeping = done

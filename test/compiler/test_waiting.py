@@ -1,0 +1,91 @@
+"""The wait in machine code: never early, without the GIL, and a clear word where there is none."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import pytest
+
+from manipapy_core.compiler import cache, waiting
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="written for Linux")
+
+
+@pytest.mark.parametrize(("asleep", "awake"), [(0, 0), (0, 300_000), (2_000_000, 0), (2_000_000, 300_000)])
+def test_it_ends_at_or_after_its_deadline(asleep, awake):
+    call = waiting.wait_code().call
+    for _ in range(5):
+        deadline = time.monotonic_ns() + asleep + awake
+        call(deadline - awake, deadline)
+        assert time.monotonic_ns() >= deadline
+
+
+def test_a_time_that_has_passed_is_not_waited_for():
+    done = threading.Event()
+
+    def wait():
+        waiting.wait_code().call(1, 2)
+        done.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    assert done.wait(20.0)
+
+
+def test_others_have_the_interpreter_while_it_is_awake():
+    """With a switch interval of minutes, another thread gets in only if the lock is let go of."""
+    interval, counted, ended = sys.getswitchinterval(), [0], threading.Event()
+
+    def count():
+        while not ended.is_set():
+            counted[0] += 1
+
+    call = waiting.wait_code().call
+    thread = threading.Thread(target=count, daemon=True)
+    thread.start()
+    try:
+        sys.setswitchinterval(0.01)
+        before = counted[0]
+        now = time.monotonic_ns()
+        call(now, now + 100_000_000)
+        assert counted[0] > before + 1000
+    finally:
+        ended.set()
+        sys.setswitchinterval(interval)
+        thread.join()
+
+
+def test_the_code_comes_from_the_cache_the_second_time(monkeypatch, tmp_path):
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    waiting.wait_code.cache_clear()
+    waiting.wait_code()
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(waiting, "wait_function", lambda: pytest.fail("compiled again"))
+    waiting.wait_code.cache_clear()
+    now = time.monotonic_ns()
+    waiting.wait_code().call(now, now + 1000)
+    assert time.monotonic_ns() >= now + 1000
+    monkeypatch.undo()
+    waiting.wait_code.cache_clear()
+
+
+def test_other_systems_are_told(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    waiting.wait_code.cache_clear()
+    with pytest.raises(waiting.NoNativeWait, match="darwin"):
+        waiting.wait_code()
+    monkeypatch.undo()
+    waiting.wait_code.cache_clear()
+
+
+def test_without_llvmlite_the_cure_is_named(monkeypatch):
+    """Python is told that the module is not there, as on a machine where it is not."""
+    monkeypatch.delitem(sys.modules, "manipapy_core.compiler.engine", raising=False)
+    monkeypatch.delattr("manipapy_core.compiler.engine", raising=False)
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    waiting.wait_code.cache_clear()
+    with pytest.raises(waiting.NoNativeWait, match="pip install llvmlite"):
+        waiting.wait_code()
+    monkeypatch.undo()
+    waiting.wait_code.cache_clear()

@@ -1,0 +1,117 @@
+"""What the loop computes in one call, against the parts that it is made of."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from control.arms import ARMS, AWAY, DT, HOME, UR5, Rig, random_motion
+from manipapy_core import Payload, dynamics
+from manipapy_core.compiler import waiting
+from manipapy_core.control import (
+    ControllerSettings,
+    ExecutionSettings,
+    GoalStatus,
+    JointTrajectory,
+    LoopSettings,
+    PeriodicLoop,
+    State,
+    make_law,
+)
+from manipapy_core.control.execution import Spline
+from manipapy_core.control.guard import Guard
+from manipapy_core.control.loop.interpreter import QuietInterpreter
+from manipapy_core.control.loop.sleeping import Waiting
+
+RNG = np.random.default_rng(7)
+AWAKE = LoopSettings(period=2e-3, spin=5e-4, priority=None, lock_memory=False)
+
+
+def wait_until(condition, timeout=20.0):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("payload", [None, Payload(2.0, (0.01, 0.0, 0.05))], ids=["empty", "loaded"])
+@pytest.mark.parametrize("robot", ARMS)
+def test_computed_torque_in_one_call_is_inverse_dynamics_of_the_wanted_acceleration(robot, payload):
+    chain = ARMS[robot]
+    law = make_law("computed_torque", chain, {"kp": 300.0, "kd": 30.0}, payload=payload)
+    for seed in range(20):
+        state, reference = random_motion(chain, seed)
+        wanted = reference.qdd + 300.0 * (reference.q - state.q) + 30.0 * (reference.qd - state.qd)
+        expected = dynamics.inverse_dynamics(chain, state.q, state.qd, wanted, payload=payload)
+        assert np.allclose(law.step(state, reference, DT), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_the_segment_after_the_last_is_the_one_that_is_searched_for():
+    times = np.cumsum(RNG.uniform(0.01, 0.3, 40))
+    points = RNG.normal(size=(40, 3))
+    spline, last = Spline(times, points, 0.0 * points, 0.0 * points), -1
+    for t in np.sort(RNG.uniform(times[0], times[-1] - 1e-9, 500)):
+        hinted, searched = spline.segment(float(t), last), spline.segment(float(t), 38)
+        assert hinted.number == searched.number and hinted.start <= t < hinted.end
+        last = hinted.number
+    assert spline.segment(float(times[0]), 30).number == 0
+
+
+@pytest.mark.parametrize("speed", [1.0, 0.4])
+def test_a_goal_runs_alike_in_one_call_and_step_by_step(speed):
+    """A path tolerance on velocities takes the long way; one that is never reached changes nothing else."""
+    runs = []
+    for velocity in (float("inf"), 1e6):
+        settings = ControllerSettings(execution=ExecutionSettings(path_velocity=velocity))
+        rig = Rig.of("ur5", settings).run(0.05)
+        rig.controller.set_speed(speed)
+        times = np.arange(1, 41) * 0.025
+        u = (times / times[-1])[:, None]
+        path = HOME["ur5"] + (AWAY["ur5"] - HOME["ur5"]) * 0.2 * u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
+        slope = (AWAY["ur5"] - HOME["ur5"]) * 0.2 * 30.0 * u * u * (1.0 - u) ** 2
+        goal = rig.controller.submit(JointTrajectory(UR5.joint_names, times, path, slope))
+        rig.run(4.0)
+        assert goal.outcome is not None and goal.outcome.status is GoalStatus.SUCCEEDED
+        assert goal.limits.checks_path_velocity == (velocity == 1e6)
+        runs.append((np.array(rig.q), np.array(rig.tau)))
+    assert np.allclose(runs[0][0], runs[1][0], atol=1e-9) and np.allclose(runs[0][1], runs[1][1], atol=1e-6)
+
+
+def test_an_accepted_measurement_outlives_nonsense():
+    guard, q = Guard(UR5), HOME["ur5"]
+    guard.check_input(1.0, DT, q, 0.1 * q, 1.0)
+    accepted = guard.accept()
+    guard.check_input(1.001, DT, np.full(6, np.nan), q, 1.001)
+    guard.check_input(1.002, DT, q + 1.0, q, 1.002)
+    assert np.array_equal(accepted.q, q) and np.array_equal(accepted.qd, 0.1 * q)
+    assert isinstance(accepted, State) and np.array_equal(guard.accept().q, q + 1.0)
+
+
+def test_where_there_is_no_native_wait_the_loop_says_so_and_ticks(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "plan9")
+    waiting.wait_code.cache_clear()
+    assert "plan9" in (Waiting.best(awake=True).refused or "")
+    assert Waiting.best(awake=False).refused is None
+    ticks = []
+    loop = PeriodicLoop(ticks.append, AWAKE)
+    loop.start()
+    wait_until(lambda: len(ticks) > 20)
+    loop.stop()
+    monkeypatch.undo()
+    waiting.wait_code.cache_clear()
+    refused = loop.report().realtime.refused
+    assert len(refused) == 1 and "plan9" in refused[0] and (np.diff(ticks) > 0.0).all()
+
+
+def test_others_wait_longer_for_the_interpreter_during_a_tick_than_between_ticks():
+    before = sys.getswitchinterval()
+    with QuietInterpreter() as interpreter:
+        between = sys.getswitchinterval()
+        interpreter.begin_tick()
+        assert sys.getswitchinterval() > 5.0 * between
+        interpreter.end_tick()
+        assert sys.getswitchinterval() == pytest.approx(between)
+    assert sys.getswitchinterval() == pytest.approx(before)

@@ -1,0 +1,54 @@
+"""The promises about place and size, on scenes that nothing was tuned on.
+
+Limits are those of `test_truth.py`: every thing of 4 cm and more is found once and nothing else, its middle within
+2 cm + 2 σ_z, its size within 3 cm. Scenes in which one thing misses a limit are named below; they are expected to fail
+and are not counted as passed. Constants were chosen on scenes with seeds from 1000 on, never on these.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from manipapy_core.perception import MatcherSettings, Pipeline, PipelineSettings
+from perception.scenes import STEREO, feed_twice
+from perception.test_truth import check_against_truth
+from perception.unseen_scenes import DISTANCES, UnseenScene, unseen_scene
+
+QUICK, ALL = range(3), range(10)
+"""Seeds of every run, and of `make test-all`."""
+SETTINGS = PipelineSettings(lower=(-1.0, -0.9, -0.3), upper=(1.0, 0.9, 1.0), matcher=MatcherSettings(nearest=0.4))
+MISSES = {
+    ("pair", 7, 1.2): "a ball of 4.4 cm at 1.5 m is not found",
+    ("pair", 8, 1.2): "a box is taken for a ball, and 5 cm too large",
+    ("pair", 1, 1.6): "a ball of 4.1 cm at 1.6 m is not found, and a box is 3.1 cm too long",
+    ("pair", 2, 1.6): "a ball of 7 cm at 1.9 m is not recognised as one and 3.5 cm too thin",
+    ("pair", 6, 1.6): "a box of 4.8 cm is 3.2 cm too deep",
+    ("depth", 9, 0.5): "a lying cylinder is 3.8 cm too thin, its middle 2.3 cm off",
+}
+"""By kind of frame, seed and nearest distance [m]."""
+
+
+def cases() -> list[object]:
+    found = []
+    for kind in ("pair", "depth"):
+        for seed in ALL:
+            for between in DISTANCES:
+                miss = MISSES.get((kind, seed, between[0]))
+                marks = [] if seed in QUICK else [pytest.mark.slow]
+                marks += [] if miss is None else [pytest.mark.xfail(reason=miss, raises=AssertionError)]
+                found.append(pytest.param(kind, seed, between, marks=marks, id=f"{kind}-{seed}-{between[0]}"))
+    return found
+
+
+@cache
+def seen(seed: int, between: tuple[float, float]) -> UnseenScene:
+    return unseen_scene(seed, between)
+
+
+@pytest.mark.parametrize(("kind", "seed", "between"), cases())
+def test_things_of_unseen_scenes_are_found_where_they_are(kind, seed, between):
+    scene = seen(seed, between)
+    frame = scene.pair if kind == "pair" else scene.depth
+    check_against_truth(feed_twice(Pipeline(STEREO, settings=SETTINGS), frame), scene.things)
