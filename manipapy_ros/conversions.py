@@ -135,7 +135,6 @@ class JointStateReader:
         self.problem = ""
         """Why the last message could not be read; empty if it could."""
         self._layout: _Layout | None = None
-        self._last, self._scratch = b"", np.zeros_like(self._numbers)
 
     def read(self, serialized: bytes) -> bool:
         """Whether the message says where all joints are and how fast; `problem` tells what it lacks."""
