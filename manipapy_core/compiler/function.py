@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotFiniteError, ShapeError
-from .llvm_types import ANGLE_BOUND, NUMBER_BOUND, PIECE
+from .llvm_types import ANGLE_BOUND, COUNTER, COUNTERS, NUMBER_BOUND, PIECE
 from .trace import Input, Kernel, Signature
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     from .gpu import GpuFunction
     from .llvm_entry import Entries
 
@@ -83,26 +81,13 @@ class CompiledFunction:
         if threads < 2 or math.prod(batch) < threads * PIECE:
             good = entries.batch(*rows, out)
         else:
-            good = _in_threads(threads, entries.pieces, (*rows, out, np.zeros(1, np.int64)))
+            from .team import TEAM  # rarely used
+
+            good = TEAM.run(threads, entries.pieces, (*rows, out, np.zeros(COUNTERS, COUNTER)))
         # The kernel looks at lengths of inputs; what counts is each number.
         if not good and (bad := first_bad(inputs, arrays, dtype)) is not None:
             raise bad
         return out
-
-
-def _in_threads(threads: int, entry: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether all went well; the threads share one counter and draw from it, so a delayed one delays nobody."""
-    helpers = [_pool(threads).submit(entry, *arguments) for _ in range(threads - 1)]
-    mine = entry(*arguments)
-    others = [helper.result() for helper in helpers]  # all of them: `out` is written to until the last is done
-    return mine and all(others)
-
-
-@functools.cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # slow to import, rarely used
-
-    return ThreadPoolExecutor(threads, thread_name_prefix="manipapy")
 
 
 def on_gpu(value: Any) -> bool:

@@ -18,14 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .llvm_emit import function_name
-from .llvm_types import PIECE, Lanes
+from .llvm_types import COUNTER, COUNTERS, PIECE, Lanes
 from .trace import Kernel, Signature
 
 FREE_GIL_FROM = 64
 """Configurations from which letting go of the GIL (some 50 ns) is worth while."""
 
-COUNTER = np.dtype(np.int64)
-"""Of what the threads draw from."""
 METH_FASTCALL = 0x80
 _C_CONTIGUOUS, _FORMAT, _WRITABLE = 0x38, 0x04, 0x01
 _LEN, _NDIM, _FORMAT_TEXT, _BUFFER_SIZE = 16, 36, 40, 80  # Py_buffer, unchanged since Python 3.0
@@ -53,6 +51,7 @@ declare void @PyErr_SetString(ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
+declare i32 @sched_yield()
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
 @manipapy_value_error = external global ptr
@@ -73,7 +72,7 @@ class Entries(NamedTuple):
     batch: Any
     single: Any
     pieces: Any
-    """Takes a counter besides: one int64 that is 0 at the start and common to all threads."""
+    """Takes counters besides, zero at the start and common to all threads. Returns when the whole batch is done."""
 
 
 def entry_names(signature: Signature) -> Entries:
@@ -97,7 +96,7 @@ def _emit_entry(kernel: Kernel, wide: Lanes, name: str, run: Callable[[Kernel, L
     out = len(arguments)
     arguments.append(_Argument(number, len(kernel.outputs) * item, len(kernel.signature.output_shape), False, True))
     if run is _run_pieces:
-        arguments.append(_Argument(COUNTER.char, COUNTER.itemsize, 1, True, True))
+        arguments.append(_Argument(COUNTER.char, COUNTERS * COUNTER.itemsize, 1, True, True))
 
     lines = [f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) #0 {{", "entry:"]
     lines += [f"  %b{index} = alloca [{_BUFFER_SIZE} x i8], align 8" for index in range(len(arguments))]
@@ -208,29 +207,42 @@ def _run_batch(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
 
 
 def _run_pieces(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
-    """Until the counter, the last argument, says that nothing is left."""
+    """Until the first counter says that nothing is left to draw, and the second that all are done, by whomever."""
     counter = f"%p{pointers.count('ptr')}"
     return [
         "  %thread = call ptr @PyEval_SaveThread()",
+        f"  %done = getelementptr i64, ptr {counter}, i64 1",
+        f"  %bad = getelementptr i64, ptr {counter}, i64 2",
         f"  %body = and i64 %N, -{wide.count}",
         "  br label %draw",
         "draw:",
-        "  %ok.so.far = phi i1 [true, %run], [%ok.more, %drawn]",
         f"  %from = atomicrmw add ptr {counter}, i64 {PIECE} monotonic",
         "  %some = icmp slt i64 %from, %N",
-        "  br i1 %some, label %drawn, label %take",
+        "  br i1 %some, label %drawn, label %wait",
         "drawn:",
         f"  %end = add i64 %from, {PIECE}",
         "  %within = icmp slt i64 %end, %N",
         "  %to = select i1 %within, i64 %end, i64 %N",
         "  %to.wide = select i1 %within, i64 %end, i64 %body",
         f"  %ok.wide = call i1 @{function_name(kernel, wide)}({pointers}, i64 %from, i64 %to.wide)",
-        "  %ok.first = and i1 %ok.so.far, %ok.wide",
         f"  %ok.rest = call i1 @{function_name(kernel, Lanes(1, wide.dtype))}({pointers}, i64 %to.wide, i64 %to)",
-        "  %ok.more = and i1 %ok.first, %ok.rest",
+        "  %ok.both = and i1 %ok.wide, %ok.rest",
+        "  %spoilt = xor i1 %ok.both, true",
+        "  %spoilt.one = zext i1 %spoilt to i64",
+        "  %bad.before = atomicrmw add ptr %bad, i64 %spoilt.one monotonic",
+        "  %size = sub i64 %to, %from",
+        "  %done.before = atomicrmw add ptr %done, i64 %size release",
         "  br label %draw",
+        "wait:",
+        "  %finished = load atomic i64, ptr %done acquire, align 8",
+        "  %all = icmp sge i64 %finished, %N",
+        "  br i1 %all, label %take, label %yield",
+        "yield:",
+        "  %yielded = call i32 @sched_yield()",
+        "  br label %wait",
         "take:",
-        "  %ok = and i1 %ok.so.far, true",
+        "  %bad.all = load atomic i64, ptr %bad monotonic, align 8",
+        "  %ok = icmp eq i64 %bad.all, 0",
         "  call void @PyEval_RestoreThread(ptr %thread)",
         "  br label %finish",
     ]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -90,3 +93,29 @@ def test_chains_come_and_go_without_harm():
         dynamics.mass_matrix(chain, np.zeros((9, 6)))
         del chain
         gc.collect()
+
+
+def test_a_forked_process_computes_in_threads_too(chain):
+    """Its helpers are gone; nothing waits for them."""
+    q = np.random.default_rng(9).uniform(-3, 3, (5000, 6))
+    expected = kinematics.forward(chain, q, threads=2)
+    child = os.fork()
+    if child == 0:
+        right = np.array_equal(kinematics.forward(chain, q, threads=2), expected)
+        os._exit(0 if right else 1)
+    deadline = time.monotonic() + 30.0
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended[0] == 0:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)
+
+
+def test_helpers_keep_nothing_of_a_batch(chain):
+    q = np.random.default_rng(10).uniform(-3, 3, (5000, 6))
+    kept = weakref.ref(kinematics.forward(chain, q, threads=3))
+    deadline = time.monotonic() + 10.0
+    while kept() is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert kept() is None
