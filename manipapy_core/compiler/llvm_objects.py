@@ -7,6 +7,8 @@ robot fills does so beyond doubt.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from .checker_layout import Object, ObjectKind
 from .llvm_code import Code, Vector3
 
@@ -14,7 +16,7 @@ SURFACE = 1e-8
 """Points nearer than this [m] count as on the surface: they have no direction of their own in single precision."""
 
 
-class ObjectCode:
+class ObjectCode(ABC):
     """Distances to the objects of one kind; `numbers` and `integers` are the addresses of one object's rows."""
 
     kind: ObjectKind
@@ -24,8 +26,9 @@ class ObjectCode:
     def __init__(self, code: Code, numbers: str, integers: str):
         self.code, self.numbers, self.integers = code, numbers, integers
 
+    @abstractmethod
     def measure(self, point: Vector3) -> str:
-        raise NotImplementedError
+        """What is cheapest to compare with a radius."""
 
     def excess(self, measure: str, radius: str) -> str:
         """For signed distances."""
