@@ -80,7 +80,7 @@ def test_voxels_of_nonsense_are_refused():
 
 
 def test_neighbour_distances_are_those_of_a_tree():
-    spatial = pytest.importorskip("scipy.spatial")
+    spatial = pytest.importorskip("scipy.spatial", reason="the reference is SciPy's tree")
     points = RNG.uniform(0, 0.4, (1500, 3))
     distances, _ = spatial.cKDTree(points).query(points, k=9)
     expected = np.minimum(distances[:, 1:], 0.05).mean(axis=1)

@@ -177,7 +177,7 @@ def test_padded_shapes_hold_the_thing_and_go_into_the_planners_world():
 
 def test_raw_pictures_of_distorting_cameras_are_rectified_first():
     """The simulated pictures are bent as a real lens would; the calibration bends them back."""
-    cv2 = pytest.importorskip("cv2")
+    cv2 = pytest.importorskip("cv2", reason="stereo needs OpenCV (extra: perception)")
     from manipapy_core.perception import Camera, StereoModel
 
     frame = scene_from(1.0)
