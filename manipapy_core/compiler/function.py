@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotFiniteError, ShapeError
 from .llvm_types import ANGLE_BOUND, COUNTER, COUNTERS, NUMBER_BOUND, PIECE
+from .results import RESULTS
 from .trace import Input, Kernel, Signature
 
 if TYPE_CHECKING:
@@ -71,12 +72,10 @@ class CompiledFunction:
         arrays = [numbers(value, argument) for argument, value in zip(inputs, arguments)]
         dtype, batch = common_type(inputs, arrays), batch_shape(inputs, arrays)
         rows = [
-            np.require(
-                array if argument.shared else np.broadcast_to(array, batch + argument.shape), dtype, ["C", "ALIGNED"]
-            )
+            _rows(array, argument.shape if argument.shared else batch + argument.shape, dtype)
             for argument, array in zip(inputs, arrays)
         ]
-        out = np.empty(batch + self._out_shape, dtype=dtype)
+        out = RESULTS.empty(batch + self._out_shape, dtype)
         entries = self._entries(dtype)
         if threads < 2 or math.prod(batch) < threads * PIECE:
             good = entries.batch(*rows, out)
@@ -92,7 +91,7 @@ class CompiledFunction:
 
 def on_gpu(value: Any) -> bool:
     """True for arrays in the memory of an NVIDIA GPU, CuPy's and others'."""
-    return hasattr(value, "__cuda_array_interface__")
+    return type(value) is not np.ndarray and hasattr(value, "__cuda_array_interface__")
 
 
 def numbers(value: ArrayLike, argument: Input) -> NDArray[Any]:
@@ -116,6 +115,16 @@ def fitting(array: Any, argument: Input) -> Any:
     return array
 
 
+def _rows(array: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
+    """The array as kernels read it; mostly it is so already, and NumPy's ways to make sure cost more than a kernel."""
+    if array.shape != shape:
+        array = np.broadcast_to(array, shape)
+    flags = array.flags
+    if array.dtype == dtype and flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, dtype, ["C", "ALIGNED"])
+
+
 def _wanted(argument: Input) -> str:
     inner = ", ".join(str(length) for length in argument.shape)
     return f"({inner},)" if argument.shared else f"(..., {inner})"
@@ -134,6 +143,8 @@ def batch_shape(inputs: tuple[Input, ...], arrays: list[Any]) -> tuple[int, ...]
         for argument, array in zip(inputs, arrays)
         if not argument.shared
     }
+    if len(different := set(shapes.values())) == 1:
+        return different.pop()
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
