@@ -16,6 +16,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # in the other one, units in brackets are taken for colours and vanish
     help="Robot arms: what a description says, and what this machine can do with it.",
 )
 
