@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from .errors import InputError
@@ -38,7 +39,7 @@ Poses = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds the commands to the program."""
     app.add_typer(reach, name="reach")
-    app.command()(polytope)
+    app.command(context_settings={"ignore_unknown_options": True})(polytope)  # negative numbers are no options
 
 
 @reach.command()
@@ -90,7 +91,7 @@ def query(robot: RobotName, poses: Poses, tip: TipLink, map_file: MapFile, base:
 
     found, _ = _load(robot, base, tip, map_file)
     T = np.array([_pose(text) for text in poses])
-    table = Table("pose", "reachable", "quality", "self-distance [m]", "seed [rad or m]")
+    table = _table("pose", "reachable", "quality", "self-distance [m]", "seed [rad or m]")
     told = zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T))
     for text, yes, quality, clearance, seed in told:
         joints = " ".join(f"{value:.3f}" for value in seed) if yes and not np.isnan(seed).any() else ""
@@ -137,7 +138,7 @@ def place(
     grasps = np.array([_pose(text) for text in poses])
     how: dict[str, Any] = {"combine": kinds[score], "step": step, "headings": headings}
     places = place_base(found, grasps, ground, count=count, **how)
-    table = Table("x [m]", "y [m]", "heading [°]", "score", "joints for each pose [rad or m]")
+    table = _table("x [m]", "y [m]", "heading [°]", "score", "joints for each pose [rad or m]")
     for spot in places:
         joints = "\n".join(" ".join(f"{value:.3f}" for value in q) for q in spot.q)
         table.add_row(f"{spot.x:.3f}", f"{spot.y:.3f}", f"{np.degrees(spot.heading):.0f}", f"{spot.score:.3g}", joints)
@@ -201,27 +202,32 @@ def polytope(
     """Print the polytope of the tip: corners, half-spaces, volume, largest ball."""
     from . import capability
 
-    makers: dict[str, Callable[..., Any]] = {
-        "velocity": capability.velocity_polytope,
-        "motion": capability.motion_polytope,
-        "force": capability.force_polytope,
-        "acceleration": capability.acceleration_polytope,
+    makers: dict[str, tuple[Callable[..., Any], str]] = {
+        "velocity": (capability.velocity_polytope, "m/s"),
+        "motion": (capability.motion_polytope, "m"),
+        "force": (capability.force_polytope, "N"),
+        "acceleration": (capability.acceleration_polytope, "m/s²"),
     }
     if kind not in makers:
         raise InputError(f"no polytope {kind!r}; there are: {', '.join(makers)}")
     _, chain = _arm(robot, base, tip)
     if len(joints) != chain.n:
         raise InputError(f"{len(joints)} joint positions; this arm has {chain.n}: {', '.join(chain.joint_names)}")
-    found = makers[kind](chain, joints)
+    make, unit = makers[kind]
+    found = make(chain, joints)
     if found.is_empty:
         print("empty: nothing is allowed here")
         return
     print(f"{len(found.vertices)} corners, {len(found.normals)} half-spaces, dimension {found.dimension}")
-    print(f"volume {found.volume:.6g}, largest ball {found.largest_ball.radius:.6g}")
-    table = Table("x", "y", "z")
+    print(f"volume {found.volume:.6g} ({unit})³, radius of the largest ball {found.largest_ball.radius:.6g} {unit}")
+    table = _table(*(f"{axis} [{unit}]" for axis in "xyz"))
     for corner in found.vertices:
         table.add_row(*(f"{value:.4f}" for value in corner))
     Console().print(table)
+
+
+def _table(*headers: str) -> Table:
+    return Table(*map(escape, headers))  # else units in brackets are taken for colours and vanish
 
 
 def _arm(name: str, base: str | None, tip: str) -> tuple[Robot, Chain]:

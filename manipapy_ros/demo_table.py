@@ -7,6 +7,7 @@ from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -64,7 +65,8 @@ class DemoTable:
 
     def _table(self) -> Table:
         error, loop = ("error rms [mrad]", "largest [mrad]"), ("loop [Hz]", "jitter p50, p99 [µs]", "skipped")
-        table = Table("motion", "time [s]", *error, *loop, title=self._title)
+        # escaped, or units in brackets are taken for colours and vanish
+        table = Table(*map(escape, ("motion", "time [s]", *error, *loop)), title=self._title)
         for column in table.columns[1:]:
             column.justify = "right"
         for name, leg in self._legs:

@@ -12,6 +12,7 @@ from manipapy_msgs.srv import ComputeFK
 from rcl_interfaces.srv import GetParameters
 from rclpy.qos import qos_profile_sensor_data
 from rich.console import Group
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 from sensor_msgs.msg import JointState
@@ -111,7 +112,9 @@ class RobotClient:
         return Group(*parts)
 
     def _joint_table(self, state: JointState) -> Table:
-        table = Table("joint", "position", "velocity", "effort", title=f"{self.client.namespace}/joint_states")
+        # escaped, or units in brackets are taken for colours and vanish
+        columns = map(escape, ("joint", "position [rad or m]", "velocity [per s]", "effort [N m or N]"))
+        table = Table(*columns, title=f"{self.client.namespace}/joint_states")
         for column in table.columns[1:]:
             column.justify = "right"
         for i, name in enumerate(state.name):

@@ -39,6 +39,7 @@ def map_file(run, tmp_path_factory):
 
 def test_reachable_poses_are_told_from_others(run, map_file):
     text = run("reach", "query", *ARM, "--map", map_file, "0.4 0 0.4 180 0 0", "4 0 0.4 180 0 0")
+    assert "self-distance [m]" in text
     rows = [line for line in text.splitlines() if "180" in line]
     assert "yes" in rows[0] and "no" in rows[1]
 
@@ -102,7 +103,7 @@ def test_a_map_of_six_dimensions_is_built_and_asked(run, tmp_path):
 
 
 def test_polytope_is_printed(run):
-    text = run("polytope", *ARM, "--", "0.3", "-0.6", "0.2", "-1.9", "0.4", "1.8", "0.5")
+    text = run("polytope", *ARM, "0.3", "-0.6", "0.2", "-1.9", "0.4", "1.8", "0.5")
     assert "half-spaces" in text and "largest ball" in text
 
 
