@@ -158,9 +158,8 @@ class ControlThread:
         began = time.monotonic_ns()
         efforts = self.controller.tick(now, self.reader.q, self.reader.qd, stamp)
         self._compute.record(time.monotonic_ns() - began)
-        if efforts is None:
-            return
-        if self.mode is Mode.EFFORT:
+        if self.mode is Mode.POSITION:
+            if self.controller.seen:
+                self._positions.publish(self.controller.wanted)
+        elif efforts is not None:
             self._efforts.publish(efforts)
-        else:
-            self._positions.publish(self.controller.wanted)

@@ -107,9 +107,7 @@ MOTION = ("q", "qd", "q_ref", "qd_ref", "qdd_ref")
 
 
 @functools.lru_cache(maxsize=64)
-def _law_kernel(
-    chain: Chain, loaded: bool, name: str, acceleration: Callable[..., Any], gains: tuple[str, ...]
-) -> Any:
+def _law_kernel(chain: Chain, loaded: bool, name: str, acceleration: Callable[..., Any], gains: tuple[str, ...]) -> Any:
     mechanism = from_chain(chain)
     names = (*MOTION, *gains)
     joints = [Input(label, (mechanism.n,), angle=label == "q") for label in names]

@@ -33,7 +33,9 @@ class ArmController:
     """Controls one arm by efforts.
 
     Until the arm has been seen once there is nothing to send. From then on every tick gives finite efforts within the
-    limits: of the law, or of the hold that the guard put in its place.
+    limits: of the law, or of the hold that the guard put in its place. An arm that is lost from sight is braked by
+    prediction first. When it is stopped for that there is nothing to send again, until it is seen: whatever executes
+    the efforts must hold the arm by its own sensors when they stop coming.
 
     Args:
         chain: The arm.
@@ -157,7 +159,7 @@ class ArmController:
 
         Returns:
             Efforts for the arm [N m or N], shape (n,): a buffer, valid until the next tick. None as long as the arm has
-            not been seen.
+            not been seen, or was stopped because it cannot be seen any more.
         """
         pipeline = self._pipeline
         self._sequence += 1
@@ -169,6 +171,11 @@ class ArmController:
         self._ticks += 1
         self._sequence += 1
         return pipeline.tau if ready else None
+
+    @property
+    def seen(self) -> bool:
+        """True once the arm has been seen."""
+        return self._pipeline.seeded
 
     @property
     def wanted(self) -> Array:

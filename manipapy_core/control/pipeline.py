@@ -111,12 +111,13 @@ class Pipeline:
     # The tick.
 
     def tick(self, now: float, q: Array, qd: Array, stamp: float) -> bool:
-        """Computes `tau`; False if there is nothing to send yet."""
+        """Computes `tau`; False if there is nothing to send: the arm was never seen, or is lost from sight."""
         guard, period = self.guard, self.settings.period
         dt = now - self.now if self.seeded else period
         self.now = now
         verdict = guard.check_input(now, dt, q, qd, stamp)
         visible = verdict is PASSED or verdict.check not in UNSEEN
+        lost = not visible and verdict.action is Action.STOP
         new = visible and stamp != self._stamp
         if new:
             self._measured = guard.accept()
@@ -141,7 +142,9 @@ class Pipeline:
             guard.limit(self.hold.step(step), self.tau, step, self._next)
         self.tau, self._next = self._next, self.tau
         self.verdict, self._guard_speed = verdict, verdict.speed
-        return True
+        # Efforts by prediction alone drift away from the arm. What holds it now must have sensors: the far side, which
+        # does so by its timeout.
+        return not lost
 
     def hold_tick(self) -> None:
         """A tick that does nothing but hold, for when the usual one has failed."""
@@ -189,9 +192,7 @@ class Pipeline:
         if self.switcher.starting:
             self.switcher.applied(last)
         wanted = self.switcher.step(state, reference, step)
-        verdict = self.guard.check_output(
-            dt, state, reference, wanted, last, stiff=law.stiff, cartesian=law.cartesian
-        )
+        verdict = self.guard.check_output(dt, state, reference, wanted, last, stiff=law.stiff, cartesian=law.cartesian)
         if verdict is PASSED:
             np.copyto(self._next, wanted)
         elif verdict.action is Action.SLOW:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -12,8 +13,10 @@ from manipapy_core import Robot
 from manipapy_core.control import (
     ArmController,
     ControllerSettings,
+    Hold,
     JointTrajectory,
     Law,
+    MotionBounds,
     Reference,
     SimulatedArm,
     State,
@@ -23,6 +26,8 @@ from manipapy_core.model.chain import Chain
 Array = NDArray[np.float64]
 DT = 1e-3
 """[s]"""
+FAR_SIDE_TIMEOUT = 0.02
+"""After which drives hold by themselves when no efforts come [s]."""
 
 # With the acceleration limits that come with the robots.
 UR5 = Robot.from_urdf("ur5").chain("base_link", "tool0")
@@ -102,6 +107,8 @@ class Rig:
     q: list[Array] = field(default_factory=list)
     qd: list[Array] = field(default_factory=list)
     tau: list[Array] = field(default_factory=list)
+    silence: float = 0.0
+    """How long the controller has sent nothing [s]."""
 
     @classmethod
     def of(cls, name: str = "ur5", settings: ControllerSettings | None = None, **plant: object) -> Rig:
@@ -122,8 +129,8 @@ class Rig:
 
     def tick(self, dt: float = DT) -> None:
         """One tick of the controller; its efforts act on the arm until the next, in steps of a millisecond."""
-        tau = self.controller.tick(self.now, *self.measure(self))
-        assert tau is not None and np.isfinite(tau).all(), "only finite numbers reach the arm"
+        tau = self._held_by_the_far_side(self.controller.tick(self.now, *self.measure(self)), dt)
+        assert np.isfinite(tau).all(), "only finite numbers reach the arm"
         assert (np.abs(tau) <= self.chain.limits.effort + 1e-9).all(), "efforts stay within their limits"
         applied = tau.copy()
         for _ in range(round(dt / DT)):
@@ -132,6 +139,24 @@ class Rig:
             self.qd.append(self.arm.qd.copy())
             self.tau.append(applied)
         self.now += dt
+
+    def _held_by_the_far_side(self, tau: Array | None, dt: float) -> Array:
+        """The efforts that reach the arm: without new ones the last, then those of drives with sensors of their own."""
+        if tau is not None:
+            self.silence = 0.0
+            return tau
+        assert self.tau, "nothing is sent before the arm has been seen"
+        hold = self._far_side
+        hold.see(self.arm.state)
+        if self.silence < FAR_SIDE_TIMEOUT <= self.silence + dt:
+            hold.capture()
+        self.silence += dt
+        limit = self.chain.limits.effort
+        return np.clip(hold.step(dt), -limit, limit) if self.silence >= FAR_SIDE_TIMEOUT else self.tau[-1]
+
+    @functools.cached_property
+    def _far_side(self) -> Hold:
+        return Hold(self.chain, MotionBounds.of(self.chain, 2.0), payload=self.arm.model.payload)
 
     def mark(self) -> int:
         """How many steps have been kept so far."""

@@ -7,11 +7,22 @@ import pytest
 
 from control.arms import ARMS, AWAY, HOME, UR5, Rig, move
 from manipapy_core import dynamics
-from manipapy_core.control import Action, Check, ErrorCode, GoalStatus
+from manipapy_core.control import (
+    Action,
+    Check,
+    ErrorCode,
+    GoalStatus,
+    GuardSettings,
+    Hold,
+    MotionBounds,
+    SimulatedArm,
+)
+from manipapy_core.dynamics import Payload
 
 robots = pytest.mark.parametrize("robot", ARMS)
 STOP_TIME = {"ur5": 0.9, "panda": 0.4}
 """A stop from about 1 rad/s within the brake's acceleration takes so long [s]."""
+FORGOTTEN = Payload(mass=1.0, com=(0.0, 0.0, 0.05))
 
 
 def moving(robot="ur5"):
@@ -89,6 +100,48 @@ def test_without_prediction_the_silent_arm_would_have_run_away():
     for _ in range(1500):
         rig.arm.step(weight, 1e-3)
     assert np.abs(rig.arm.qd).max() > 0.8
+
+
+@pytest.mark.parametrize("lost", ["silent", "nonsense"])
+def test_an_arm_lost_from_sight_is_left_to_drives_that_see_it(lost):
+    """Nobody told the controller of the payload, so what it predicts drifts away from the arm."""
+    rig = Rig.of("ur5", payload=FORGOTTEN)
+    rig.run(0.05)
+    rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
+    rig.run(1.0)
+    mark, frozen = rig.mark(), rig.truth()
+    rig.measure = poisoned(np.nan) if lost == "nonsense" else lambda _: frozen
+    rig.run(1.5)
+    assert rig.controller.status().held.action is Action.STOP
+    assert rig.silence == pytest.approx(1.5 - GuardSettings().state_stop_after, abs=0.003), "it went on sending blindly"
+    assert rig.still_within(mark, STOP_TIME["ur5"] + 0.1)
+
+
+def test_going_on_by_prediction_would_have_lost_the_arm():
+    """The test above means something: the same arm under efforts that hold the one that is believed in."""
+    arm, believed = (SimulatedArm(UR5, HOME["ur5"], payload=payload) for payload in (FORGOTTEN, None))
+    hold = Hold(UR5, MotionBounds.of(UR5, 2.0))
+    hold.see(believed.state)
+    hold.capture()
+    for _ in range(1400):
+        tau = hold.step(1e-3).copy()
+        arm.step(tau, 1e-3)
+        believed.step(tau, 1e-3)
+    assert np.abs(believed.qd).max() < 1e-3 and np.abs(arm.qd).max() > 2.0
+
+
+def test_an_arm_that_is_seen_again_gets_efforts_again():
+    rig, _ = moving()
+    frozen = rig.truth()
+    rig.measure = lambda _: frozen
+    rig.run(0.5)
+    assert rig.silence > 0.0
+    rig.measure = lambda rig: rig.truth()
+    rig.tick()
+    assert rig.silence == 0.0
+    mark = rig.mark()
+    rig.run(1.0)
+    assert rig.still_within(mark, 0.5) and carries_its_weight(rig)
 
 
 def test_a_stop_waits_for_a_reset_even_when_the_state_is_back():

@@ -150,9 +150,7 @@ class Course:
         check_limits(self.chain, self.settings, u[1:] * length, samples[1:], np.flatnonzero(plan.named))
         return coefficients
 
-    def _difference(
-        self, plan: Plan, reference: Reference, turns: Array, t: float, lead: Array | None
-    ) -> Array:
+    def _difference(self, plan: Plan, reference: Reference, turns: Array, t: float, lead: Array | None) -> Array:
         """What the arm does minus what the plan says at its beginning, shape (3, n)."""
         start = np.zeros((3, self.chain.n))
         if lead is None:

@@ -26,9 +26,7 @@ _FAR = 1e8
 """Stands for a position limit that does not exist."""
 
 
-def measures(
-    q: Any, qd: Any, tau: Any, last: Any, q_ref: Any, bounds: Sequence[Any], tick: Sequence[Any]
-) -> list[Any]:
+def measures(q: Any, qd: Any, tau: Any, last: Any, q_ref: Any, bounds: Sequence[Any], tick: Sequence[Any]) -> list[Any]:
     """Five numbers for one joint, each above 1 if its limit is exceeded; straight-line code over any scalar.
 
     A position counts as exceeded if the joint moves outwards and could no longer stop before the limit.
@@ -86,9 +84,7 @@ def measures_of_all(
     tick: Sequence[Any],
 ) -> list[Any]:
     """`measures` of one joint after the other, then the largest of all and the largest without those of tracking."""
-    rows = [
-        measures(q[j], qd[j], tau[j], last[j], q_ref[j], bounds[8 * j : 8 * j + 8], tick) for j in range(len(q))
-    ]
+    rows = [measures(q[j], qd[j], tau[j], last[j], q_ref[j], bounds[8 * j : 8 * j + 8], tick) for j in range(len(q))]
     every = [measure for row in rows for measure in row]
     return [*every, largest(every), largest(measure for row in rows for measure in row[:TRACKING])]
 
