@@ -11,6 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ..first_time import announce_compilation
+
+announce_compilation()
+
 OPTIMAL, EMPTY, STUCK, FULL, BROKEN = range(5)
 """How a computation ends; the last two are of hulls: more points or facets than there is room for, and a hull that
 fails its check."""

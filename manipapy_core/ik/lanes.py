@@ -16,8 +16,11 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ..first_time import announce_compilation
 from .cells import locate
 from .poses import POSE_BOUND, POSE_DEFECT
+
+announce_compilation()
 
 TURN = 2.0 * math.pi
 TARGET, STATE = 12, 5

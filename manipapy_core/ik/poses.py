@@ -47,8 +47,11 @@ def numbers(values: ArrayLike, name: str) -> Array:
     return array
 
 
-def checked_poses(T: ArrayLike, name: str, *, batch: bool, orthonormalise: bool = False) -> Array:
+def checked_poses(T: ArrayLike, name: str, *, batch: bool, orthonormalise: bool = False, hint: str = "") -> Array:
     """Poses as an array of shape (4, 4), or (N, 4, 4) for a batch, each in SE(3).
+
+    Args:
+        hint: What to do with another shape; follows the one that is wanted.
 
     Raises:
         NotAPose: With the largest defect, unless it was repaired on request.
@@ -57,7 +60,7 @@ def checked_poses(T: ArrayLike, name: str, *, batch: bool, orthonormalise: bool 
     if poses.size and np.abs(poses).max() > POSE_BOUND:
         raise InputError(f"{name} holds {np.abs(poses).max():g}; at most {POSE_BOUND:g} is accepted")
     if poses.shape[-2:] != (4, 4) or poses.ndim != 2 + batch:
-        raise ShapeError(name, "(N, 4, 4)" if batch else "(4, 4)", poses.shape)
+        raise ShapeError(name, ("(N, 4, 4)" if batch else "(4, 4)") + hint, poses.shape)
     defect = pose_defects(poses)
     if not defect.size:
         return poses

@@ -82,7 +82,7 @@ def solve(  # type: ignore[misc]
     else:
         solver = solver_for(chain, bool(limits), emphasis, tolerances)
     if type(T) is not ndarray or T.dtype != float64 or T.shape != (4, 4) or orthonormalise:
-        T = checked_poses(T, "T", batch=False, orthonormalise=orthonormalise)
+        T = checked_poses(T, "T", batch=False, orthonormalise=orthonormalise, hint="; `solve_batch` takes many poses")
     seed = None if q_seed is None else checked_seed(q_seed, chain)
     if all_solutions or objective is not None:
         checked_poses(T, "T", batch=False)
@@ -156,7 +156,7 @@ def solve_batch(
     solver = solver_for(chain, limits, emphasis, tolerances)
     poses = solver.accept(T)
     if poses is None or orthonormalise:
-        poses = checked_poses(T, "T", batch=True, orthonormalise=orthonormalise)
+        poses = checked_poses(T, "T", batch=True, orthonormalise=orthonormalise, hint="; `solve` takes one pose")
     seeds = checked_seed(q_seed, chain, len(poses))
     wound_seeds = None if seeds is None else to_winding(seeds, solver.bounds)
     solved, rows = solver.many_threaded(poses, wound_seeds, threads)

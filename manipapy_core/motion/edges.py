@@ -14,6 +14,10 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ..first_time import announce_compilation
+
+announce_compilation()
+
 MOST_STRIDES = 1 << 20
 """Of one motion: a step that is far too small must not make a call last for minutes."""
 

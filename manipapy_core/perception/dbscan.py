@@ -14,7 +14,10 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, ShapeError
+from ..first_time import announce_compilation
 from .grid import cell_grid, first_of_cells, runs_around
+
+announce_compilation()
 
 Labels = NDArray[np.int64]
 

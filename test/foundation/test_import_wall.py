@@ -16,6 +16,7 @@ from foundation.tree import imports_of
 
 MAY_IMPORT = {
     "errors": set(),
+    "first_time": set(),
     "lie": {"errors"},
     "model": {"lie"},
     "compiler": {"model"},
@@ -51,7 +52,7 @@ HEAVY += ["llvmlite", "numba", "yaml", "scipy", "typer"]
 
 def rooms_below(room: str) -> set[str]:
     """Everything a room may import."""
-    below = {"errors", room}
+    below = {"errors", "first_time", room}
     for neighbour in MAY_IMPORT[room]:
         below |= rooms_below(neighbour)
     return below

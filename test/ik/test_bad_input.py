@@ -146,3 +146,10 @@ def test_poses_far_away_do_not_overflow():
     T[:3, 3] = 1e8
     result = ik.solve(arm("ur5"), T)
     assert result.status is IKStatus.UNREACHABLE and np.isfinite(result.q).all()
+
+
+def test_one_and_many_poses_are_told_to_use_each_other():
+    with pytest.raises(ShapeError, match="`solve_batch` takes many poses"):
+        ik.solve(arm("ur5"), pose()[None])
+    with pytest.raises(ShapeError, match="`solve` takes one pose"):
+        ik.solve_batch(arm("ur5"), pose())
