@@ -121,6 +121,10 @@ class Peer:
         """Configures and activates nodes, one after the other."""
         for name in names:
             for step in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
-                request = ChangeState.Request(transition=Transition(id=step))
-                if not self.call(ChangeState, f"{name}/change_state", request).success:
-                    raise RuntimeError(f"{name} cannot be brought up; see its output above")
+                self.change(name, step)
+
+    def change(self, name: str, step: int) -> None:
+        """One step in the life of a node: a constant of lifecycle_msgs/Transition."""
+        request = ChangeState.Request(transition=Transition(id=step))
+        if not self.call(ChangeState, f"{name}/change_state", request).success:
+            raise RuntimeError(f"{name} does not do what it is asked for; see its output above")

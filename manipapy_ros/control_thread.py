@@ -16,7 +16,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from manipapy_core.control import ArmController, LoopReport, LoopSettings, PeriodicLoop
-from manipapy_core.control.loop import Histogram, Spread
+from manipapy_core.control.loop import Histogram, Spread, enter_realtime
 
 from . import qos
 from .conversions import JointStateReader
@@ -60,6 +60,8 @@ class ControlThread:
         """Stamp of the last joint state, as ROS has it and on the clock of the loop [s]."""
         self._loop: PeriodicLoop | None = None
         self._compute = Histogram()
+        if settings.lock_memory:
+            enter_realtime(None, lock_memory=True)
 
     def start(self, controller: ArmController) -> None:
         """Begins to control, with a controller that has not ticked yet."""

@@ -31,10 +31,10 @@ from manipapy_core.model.chain import Chain
 from . import params
 from .control_thread import ControlThread, Mode
 from .controller_laws import LiveLaw
-from .controller_settings import PARAMETERS, controller_settings, loop_settings, watcher_silence
-from .controller_status import diagnosis, state_message, status_message
+from .controller_settings import PARAMETERS, PAYLOAD, controller_settings, loop_settings, payload_of, watcher_silence
+from .controller_status import StateMessages, diagnosis, status_message
 from .diagnostics import Diagnostics
-from .lifecycle import ManagedNode, NotActive, run
+from .lifecycle import ManagedNode, NotActive, at_leisure, below_loop, run
 from .params import Value
 from .trajectory_action import TrajectoryGoals
 
@@ -48,6 +48,7 @@ class Controller(ManagedNode):
     """One arm, from configure to cleanup; it is controlled while the node is active."""
 
     prompt = True
+    frugal = True
 
     def __init__(self) -> None:
         super().__init__("controller", PARAMETERS)
@@ -62,14 +63,16 @@ class Controller(ManagedNode):
                 "set base_link and tip_link to the two ends of the arm"
             )
         self._simulated = bool(self.get_parameter("use_sim_time").value)
+        self.executor_priority = below_loop(int(values["priority"]) or None)
         controller, mode = self._controller(chain, values), _mode(str(values["mode"]))
         self._thread = ControlThread(self, controller, loop_settings(values), simulated=self._simulated, mode=mode)
         silence = watcher_silence(values, self._simulated)
         self._goals = TrajectoryGoals(self, self._thread, lambda: self.is_active, watcher_silence=silence)
-        self._law = LiveLaw(self, chain, values, lambda law: self._thread.controller.set_law(law))
+        self._law = LiveLaw(self, values, lambda: self._thread.controller)
         self.add_on_set_parameters_callback(self._check_live)
         self.add_post_set_parameters_callback(self._take_up_live)
         self._state_publisher = self.create_lifecycle_publisher(JointTrajectoryControllerState, "~/controller_state", 1)
+        self._state_messages = StateMessages(chain.joint_names)
         self._status_publisher = self.create_lifecycle_publisher(ControllerStatus, "~/status", 1)
         self._last_status: ControllerStatus | None = None
         self._said = Action.OK
@@ -145,7 +148,7 @@ class Controller(ManagedNode):
         self._state_due = self._state_every
         status = self._status()
         if status is not None:
-            self._state_publisher.publish(state_message(self._thread, status))
+            self._state_publisher.publish(self._state_messages.of(status, self._thread.stamp))
 
     def _publish_status(self) -> None:
         status = self._status()
@@ -225,6 +228,7 @@ class Controller(ManagedNode):
             for parameter in parameters:
                 if parameter.name == "mode" and _mode(str(parameter.value)) is not self._thread.mode:
                     self._require_rest()
+            payload_of(self._with(parameters))
         except ManipapyError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -236,6 +240,13 @@ class Controller(ManagedNode):
                 self._thread.change(_mode(str(parameter.value)), fresh)
             elif parameter.name == "speed":
                 self._thread.controller.set_speed(float(parameter.value))
+        if any(parameter.name in PAYLOAD for parameter in parameters):
+            with at_leisure():
+                self._thread.controller.set_payload(payload_of(self._with(parameters)))
+
+    def _with(self, parameters: Sequence[Parameter]) -> dict[str, Value]:
+        """All values, with those that are about to change or have just done so."""
+        return {**params.read(self, self.table), **{parameter.name: parameter.value for parameter in parameters}}
 
 
 def _mode(name: str) -> Mode:

@@ -12,10 +12,10 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from manipapy_core.control import LAWS, Law, law_class, make_law
+from manipapy_core.control import LAWS, ArmController, law_class
 from manipapy_core.errors import ManipapyError
-from manipapy_core.model.chain import Chain
 
+from .lifecycle import at_leisure
 from .params import Param, Value
 
 PREFIX = "gains"
@@ -56,15 +56,14 @@ class LiveLaw:
 
     Args:
         node: Whose parameters they are.
-        chain: The arm.
         values: Their present values by name.
-        use: Takes a law that is ready to run.
+        controller: Of the moment; it makes laws with its own gravity and payload.
     """
 
-    def __init__(self, node: Node, chain: Chain, values: Mapping[str, Value], use: Callable[[Law], object]):
-        self._node, self._chain, self._use = node, chain, use
+    def __init__(self, node: Node, values: Mapping[str, Value], controller: Callable[[], ArmController]):
+        self._node, self._controller = node, controller
         self._values = {row.name: values[row.name] for row in LAW_PARAMETERS}
-        self._next: Law | None = None
+        self._next: tuple[str, Gains] | None = None
         self._next_values = self._values
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._take_up)
@@ -78,26 +77,27 @@ class LiveLaw:
         """Makes the law that would be in force, or says why it cannot be made."""
         changed = {parameter.name: _value(parameter) for parameter in parameters if parameter.name in self._values}
         self._next, values = None, self._values | changed
+        if not changed:
+            return SetParametersResult(successful=True)
         law = str(values["law"])
         try:
-            for name in {law, *(name.split(".")[1] for name in changed if name.startswith(PREFIX))}:
-                made = make_law(name, self._chain, gains_of(name, values)) if changed else None
-                if name == law:
-                    self._next = made
+            with at_leisure():
+                for name in {law, *(name.split(".")[1] for name in changed if name.startswith(PREFIX))}:
+                    self._controller().make_law(name, gains_of(name, values))
         except ManipapyError as error:
-            self._next = None
             return SetParametersResult(successful=False, reason=str(error))
-        self._next_values = values
+        self._next, self._next_values = (law, gains_of(law, values)), values
         return SetParametersResult(successful=True)
 
     def _take_up(self, parameters: Sequence[Parameter]) -> None:
         law, self._next = self._next, None
         if law is None:
             return
-        in_force = {"law", *(name for name in self._values if name.startswith(f"{PREFIX}.{law.name}."))}
+        name, gains = law
+        in_force = {"law", *(key for key in self._values if key.startswith(f"{PREFIX}.{name}."))}
         self._values = self._next_values
         if any(parameter.name in in_force for parameter in parameters):
-            self._use(law)
+            self._controller().set_law(name, gains)
 
 
 def _value(parameter: Parameter) -> Value:

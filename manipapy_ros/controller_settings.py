@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rclpy.parameter import Parameter
 
 from manipapy_core.control import ControllerSettings, ExecutionSettings, GuardSettings, LoopSettings
+from manipapy_core.dynamics import Payload
 from manipapy_core.errors import InputError
 
 from .controller_laws import LAW_PARAMETERS, gains_of
@@ -22,6 +24,8 @@ much to do and nothing can be hurt [s]."""
 PHASE = 0.5
 """Ticks begin in the middle between two steps of a simulation on the same machine, whose states have come by then."""
 
+PAYLOAD = ("payload.mass", "payload.com")
+
 PARAMETERS = (
     Param("robot", "ur5", "A bundled robot by name, or the path of a URDF or xacro file"),
     Param("base_link", "", "Foot of the arm; empty: the root of the description"),
@@ -35,6 +39,9 @@ PARAMETERS = (
     Param("lock_memory", True, "Keep the process in RAM, where permitted"),
     Param("blend_time", 0.2, "How long a change of law or gains takes [s]", minimum=0.001, maximum=10.0),
     Param("gravity", [0.0, 0.0, -9.81], "In the base link [m/s²]", kind=Parameter.Type.DOUBLE_ARRAY),
+    Param("payload.mass", 0.0, "What the tip holds [kg]; may change at any time", minimum=0.0, maximum=1000.0),
+    Param("payload.com", [0.0, 0.0, 0.0], "Its centre of mass in the tip link [m]; may change at any time",
+          kind=Parameter.Type.DOUBLE_ARRAY),
     Param("constraints.path", 0.15, "Default path tolerance [rad or m]; 0: none", minimum=0.0, maximum=10.0),
     Param("constraints.goal", 0.01, "Default goal tolerance [rad or m]; 0: none", minimum=0.0, maximum=10.0),
     Param("constraints.stopped_velocity", 0.05, "Default goal tolerance of the velocity [rad/s or m/s]; 0: none",
@@ -58,6 +65,17 @@ PARAMETERS = (
     Param("state_rate", 50.0, "Messages on ~/controller_state per second [Hz]", minimum=0.1, maximum=200.0),
     Param("status_rate", 10.0, "Messages on ~/status per second [Hz]", minimum=0.1, maximum=50.0),
 )  # fmt: skip
+
+
+def payload_of(values: Mapping[str, Value]) -> Payload | None:
+    """What the tip holds; None for nothing.
+
+    Raises:
+        InputError: Says what is wrong with it.
+    """
+    mass, com = (values[name] for name in PAYLOAD)
+    payload = Payload(float(mass), list(com))
+    return payload if payload.mass else None
 
 
 def watcher_silence(values: dict[str, Value], simulated: bool) -> float:
@@ -86,6 +104,7 @@ def controller_settings(values: dict[str, Value], simulated: bool) -> Controller
         period=1.0 / float(values["update_rate"]),
         blend_time=float(values["blend_time"]),
         gravity=gravity,
+        payload=payload_of(values),
         execution=ExecutionSettings(
             path_position=_or_none(values["constraints.path"]),
             goal_position=_or_none(values["constraints.goal"]),

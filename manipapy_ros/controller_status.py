@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from builtin_interfaces.msg import Time
 from control_msgs.msg import JointTrajectoryControllerState
 from manipapy_msgs.msg import ControllerStatus
 
@@ -11,24 +14,45 @@ from manipapy_core.control.loop import Spread
 
 from .control_thread import ControlThread
 from .diagnostics import Level, Report
+from .serialized import Marks, MessageTemplate, time_bytes
 from .trajectory_messages import point, seconds
 
 FAR_OFF = 10.0
 """A joint state whose stamp is this far from our clock [s] was stamped by another kind of clock."""
 
 
-def state_message(thread: ControlThread, status: Status) -> JointTrajectoryControllerState:
-    """What the arm should do, does, and gets."""
-    message = JointTrajectoryControllerState(
-        joint_names=list(thread.controller.chain.joint_names),
-        reference=point(status.q_ref, status.qd_ref, status.qdd_ref),
-        feedback=point(status.q, status.qd),
-        error=point(status.error, status.qd_ref - status.qd),
-        output=point(effort=status.tau),
-        speed_scaling_factor=float(status.rate),
-    )
-    message.header.stamp = thread.stamp
-    return message
+class StateMessages:
+    """Serialized messages of what the arm should do, does, and gets.
+
+    Args:
+        joint_names: Of the arm.
+    """
+
+    def __init__(self, joint_names: Sequence[str]):
+        n, marks = len(joint_names), Marks()
+        message = JointTrajectoryControllerState(joint_names=list(joint_names))
+        message.header.stamp = marks.time()
+        message.reference = point(*(marks.numbers(n) for _ in range(3)))
+        message.feedback = point(marks.numbers(n), marks.numbers(n))
+        message.error = point(marks.numbers(n), marks.numbers(n))
+        message.output = point(effort=marks.numbers(n))
+        message.speed_scaling_factor = float(marks.numbers(1)[0])
+        self._template = MessageTemplate(message, marks.changing)
+
+    def of(self, status: Status, stamp: Time) -> bytes:
+        """The message of one tick."""
+        return self._template.filled(
+            time_bytes(stamp.sec, stamp.nanosec),
+            status.q_ref.tobytes(),
+            status.qd_ref.tobytes(),
+            status.qdd_ref.tobytes(),
+            status.q.tobytes(),
+            status.qd.tobytes(),
+            status.error.tobytes(),
+            (status.qd_ref - status.qd).tobytes(),
+            status.tau.tobytes(),
+            np.float64(status.rate).tobytes(),
+        )
 
 
 def status_message(thread: ControlThread, status: Status, loop: LoopReport | None) -> ControllerStatus:

@@ -19,7 +19,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import HistoryPolicy, QoSProfile
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Float64MultiArray
 
 Message = TypeVar("Message")
@@ -113,10 +113,7 @@ class NumbersPublisher:
     def __init__(self, node: Node, topic: str, qos: QoSProfile, size: int):
         self._node = node
         self._publisher: Publisher = node.create_publisher(Float64MultiArray, topic, qos)
-        whole = serialize_message(Float64MultiArray(data=array.array("d", range(1, size + 1))))
-        numbers = np.arange(1.0, size + 1.0).tobytes()
-        self._head, end = whole[: whole.index(numbers)], whole[whole.index(numbers) + len(numbers) :]
-        assert not end, "the numbers come last in the message"
+        self._head = _numbers_head(size)
 
     def publish(self, values: NDArray[np.float64]) -> None:
         """Sends the numbers, shape (size,)."""
@@ -125,6 +122,32 @@ class NumbersPublisher:
     def destroy(self) -> None:
         """Ends the topic."""
         self._node.destroy_publisher(self._publisher)
+
+
+class NumbersReader:
+    """Floats of serialized messages that nearly always have the same number of them.
+
+    Args:
+        size: That number.
+    """
+
+    def __init__(self, size: int):
+        self._head = _numbers_head(size)
+        self._size = len(self._head) + 8 * size
+
+    def read(self, serialized: bytes) -> NDArray[np.float64]:
+        """All numbers of a message, however many there are."""
+        if len(serialized) == self._size and serialized.startswith(self._head):
+            return np.frombuffer(serialized[len(self._head) :])  # a copy, because numbers should be aligned
+        return np.array(deserialize_message(serialized, Float64MultiArray).data)
+
+
+def _numbers_head(size: int) -> bytes:
+    """What comes before the numbers of a serialized message: all but they stays the same."""
+    whole = serialize_message(Float64MultiArray(data=array.array("d", range(1, size + 1))))
+    numbers = np.arange(1.0, size + 1.0).tobytes()
+    assert whole.endswith(numbers), "the numbers come last in the message"
+    return whole[: len(whole) - len(numbers)]
 
 
 def _age(information: dict[str, Any]) -> float:

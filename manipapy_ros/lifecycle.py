@@ -20,6 +20,7 @@ from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import ManipapyError
 
 from . import params
+from .frugal_executor import frugal_executor
 
 NOTICE_SHUTDOWN = 0.2
 """Longest wait [s] of the executor, which nothing wakes for a signal."""
@@ -29,7 +30,9 @@ ECHO = 3.0
 """Signals that come this soon after the first are the same wish [s]: launchers pass on what a terminal has sent."""
 
 MIDDLEWARE_PRIORITY, EXECUTOR_PRIORITY = 60, 50
-"""Of SCHED_FIFO for threads that carry messages and for executors of prompt nodes: below the loops."""
+"""Of SCHED_FIFO for threads that carry messages and for executors of prompt nodes without a loop."""
+BELOW_LOOP = 5
+"""How far the priority of an executor is below that of the loop it shares the interpreter with."""
 
 
 class _LogUnexpected:
@@ -66,6 +69,10 @@ class ManagedNode(LifecycleNode):
 
     prompt = False
     """True: messages must not wait for a busy machine."""
+    frugal = False
+    """True: the interpreter belongs to a loop; callbacks are plain functions, and no timer goes by simulated time."""
+    executor_priority = EXECUTOR_PRIORITY
+    """Of SCHED_FIFO while a prompt node is active; nodes with a loop set it in `configure`."""
 
     def __init__(self, name: str, table: Sequence[params.Param]):
         super().__init__(name)
@@ -138,11 +145,12 @@ class ManagedNode(LifecycleNode):
     def _hurry(self, active: bool) -> None:
         """Real-time scheduling for the executor of a prompt node while it is active, where permitted.
 
-        It shares the interpreter with a loop. On a busy machine an ordinary thread may be put aside while it has the
-        interpreter, and then the loop waits for as long, whatever its own priority.
+        It shares the interpreter with a loop. A thread that is put aside while it has the interpreter keeps the loop
+        waiting, whatever the loop's own priority. So nothing must come between the two: with the step of a simulation
+        in between, the controller waited for that one in every tenth tick.
         """
         if self.prompt and active:
-            enter_realtime(EXECUTOR_PRIORITY, lock_memory=False)
+            enter_realtime(self.executor_priority, lock_memory=False)
         elif self.prompt:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
@@ -170,6 +178,23 @@ class ManagedNode(LifecycleNode):
         return response
 
 
+def below_loop(priority: int | None) -> int:
+    """Priority of an executor whose loop has this one; that of other nodes if the loop has none."""
+    return EXECUTOR_PRIORITY if priority is None else max(priority - BELOW_LOOP, 1)
+
+
+@contextlib.contextmanager
+def at_leisure() -> Iterator[None]:
+    """Work of an executor that takes long, at a priority that lets messages and loops of other processes pass."""
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    if parameters.sched_priority > EXECUTOR_PRIORITY:
+        os.sched_setscheduler(0, policy, os.sched_param(EXECUTOR_PRIORITY))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
+
+
 def run(make_node: type[ManagedNode], argv: Sequence[str] | None = None) -> int:
     """Spin a node until Ctrl-C, SIGTERM or a shutdown of its context.
 
@@ -188,7 +213,7 @@ def run(make_node: type[ManagedNode], argv: Sequence[str] | None = None) -> int:
         with _realtime_threads() if make_node.prompt else contextlib.nullcontext():
             rclpy.init(args=None if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
             node = make_node()
-        executor = SingleThreadedExecutor()
+        executor = frugal_executor() if make_node.frugal else SingleThreadedExecutor()
         executor.add_node(node)
         try:
             while rclpy.ok() and not stop.asked:

@@ -26,7 +26,7 @@ from manipapy_core.sim import DriveSettings, ResumePolicy, Scene, World, read_sc
 from . import qos
 from .bringup import FASTEST_PACE, SLOWEST_PACE
 from .diagnostics import Diagnostics, Level, Report
-from .lifecycle import ManagedNode, NotActive, run
+from .lifecycle import ManagedNode, NotActive, below_loop, run
 from .params import Param, Value
 from .sim_camera import CAMERA_PARAMETERS, Camera
 from .sim_frames import static_frames
@@ -60,6 +60,7 @@ class SimBridge(ManagedNode):
     """One world with one robot, from configure to cleanup; time runs while the node is active."""
 
     prompt = True
+    frugal = True
 
     def __init__(self) -> None:
         super().__init__("sim_bridge", PARAMETERS)
@@ -73,6 +74,7 @@ class SimBridge(ManagedNode):
             self.get_logger().warning(warning)
         scene = read_scene(str(values["scene"]), package_paths=paths) if values["scene"] else Scene("nothing")
         joints = self._joints(robot, values)
+        self.executor_priority = below_loop(int(values["priority"]) or None)
         world = World(time_step=float(values["time_step"]), gui=bool(values["gui"]))
         try:
             self._fill(world, robot, scene, joints, values)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import array
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from manipapy_core import dynamics
 from manipapy_core.control import LoopReport, LoopSettings, PeriodicLoop
+from manipapy_core.control.loop import enter_realtime
 from manipapy_core.sim import CommandRefused, DriveMode, HoldReason, SimRobot, World
 
 from . import qos
-from .hot_topics import HotSubscription
+from .hot_topics import HotSubscription, NumbersReader
+from .serialized import Marks, MessageTemplate, time_bytes
 
 COMMAND_TOPICS = {
     DriveMode.EFFORT: "forward_effort_controller/commands",
@@ -26,6 +29,7 @@ COMMAND_TOPICS = {
     DriveMode.POSITION: "forward_position_controller/commands",
 }
 """As ros2_control's forward_command_controller has them."""
+MODES = tuple(COMMAND_TOPICS)
 HEARTBEAT = 0.01
 """While simulated time stands still, the last joint state is repeated this often [s]: paused is not dead."""
 STEPS_PER_TICK = 20
@@ -73,8 +77,10 @@ class Physics:
         }
         self._states = node.create_publisher(JointState, "joint_states", qos.STATE)
         self._clock = node.create_publisher(Clock, "clock", qos.COMMAND)
-        self._state_message = JointState(name=list(robot.joint_names))
+        self._state_template = _state_template(robot.joint_names)
         self._loop: PeriodicLoop | None = None
+        self._numbers = NumbersReader(len(settings.joints))
+        self._mode, self._turn = DriveMode.EFFORT, 0
         self._wanted: _Steps | None = None
         self._streaming = False
         """Whether efforts are expected to come."""
@@ -84,6 +90,7 @@ class Physics:
         self._steps_to_clock = 0
         self._heartbeat = 0.0
         self._held = False
+        self._prepare()
 
     def start(self) -> None:
         """Lets time run."""
@@ -92,6 +99,14 @@ class Physics:
         settings = LoopSettings(period=period, spin=spin, priority=self._settings.priority, phase=0.0)
         self._loop = PeriodicLoop(self._tick, settings, on_failure=self._report, name="physics")
         self._loop.start()
+
+    def _prepare(self) -> None:
+        """What the first step would otherwise stand still for: code that is compiled at its first use, and memory."""
+        chain = self._robot.chain
+        rest = np.zeros(chain.n)
+        dynamics.inverse_dynamics(chain, rest, rest, rest)
+        dynamics.mass_matrix(chain, rest)
+        enter_realtime(None, lock_memory=True)
 
     def stop(self) -> None:
         """Stops time; the arm stays as it is."""
@@ -162,19 +177,27 @@ class Physics:
     def _take_commands(self) -> bool:
         """Whether an effort command came and was taken."""
         taken = False
-        for mode, subscription in self._commands.items():
-            message = subscription.newest()
+        for mode in MODES if self._world.paused else self._modes_to_look_at():
+            subscription = self._commands[mode]
+            message = subscription.newest_serialized()
             if message is None:
                 continue
             try:
-                self._robot.command(mode, message.data, self._settings.joints)
+                self._robot.command(mode, self._numbers.read(message), self._settings.joints)
             except CommandRefused as refusal:
                 text = f"{subscription.topic}: {refusal}"
                 self._node.get_logger().warning(text, throttle_duration_sec=1.0)
                 continue
             self._held, self._last_command = False, self._world.time
             self._streaming = taken = mode is DriveMode.EFFORT
+            self._mode = mode
         return taken
+
+    def _modes_to_look_at(self) -> tuple[DriveMode, ...]:
+        """That of the last command and another one: each look takes its time, and modes rarely change."""
+        self._turn = (self._turn + 1) % len(MODES)
+        other = MODES[self._turn]
+        return (self._mode,) if other is self._mode else (self._mode, other)
 
     def _await_late_efforts(self) -> None:
         if not self._streaming or self._world.time - self._last_command < self._late:
@@ -187,12 +210,10 @@ class Physics:
         self._streaming = False
 
     def _publish(self) -> None:
-        state, message = self._robot.state(), self._state_message
-        _stamp(message.header.stamp, self._world.time_ns)
-        message.position = array.array("d", state.q.tobytes())
-        message.velocity = array.array("d", state.qd.tobytes())
-        message.effort = array.array("d", state.effort.tobytes())
-        self._states.publish(message)
+        state = self._robot.state()
+        stamp = time_bytes(*divmod(self._world.time_ns, 1_000_000_000))
+        numbers = (state.q.tobytes(), state.qd.tobytes(), state.effort.tobytes())
+        self._states.publish(self._state_template.filled(stamp, *numbers))
         self._steps_to_clock -= 1
         if self._steps_to_clock <= 0:
             self._publish_clock()
@@ -226,6 +247,15 @@ class _Steps:
 
     def __init__(self, count: int):
         self.left, self.done = count, threading.Event()
+
+
+def _state_template(names: Sequence[str]) -> MessageTemplate:
+    """Of joint states: stamp, positions, velocities and efforts change."""
+    marks, n = Marks(), len(names)
+    message = JointState(name=list(names))
+    message.header.stamp = marks.time()
+    message.position, message.velocity, message.effort = (marks.numbers(n).tolist() for _ in range(3))
+    return MessageTemplate(message, marks.changing)
 
 
 def _stamp(stamp: Time, time_ns: int) -> None:

@@ -15,15 +15,17 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-from manipapy_core.control import ControllerBusy, ErrorCode, GoalRefused, GoalStatus, Outcome, Plan, Status
+from manipapy_core.control import ControllerBusy, ErrorCode, GoalRefused, GoalStatus, Outcome, Plan
 from manipapy_core.errors import ManipapyError
 
 from .control_thread import ControlThread
 from .deferred_action import DeferredActionServer, not_used
 from .goal_watch import Watchers
 from .lifecycle import NotActive
-from .trajectory_messages import point, seconds, tolerances_from_goal, trajectory_from_message
+from .trajectory_feedback import FeedbackPublisher
+from .trajectory_messages import seconds, tolerances_from_goal, trajectory_from_message
 
+ACTION = "~/follow_joint_trajectory"
 KEEP_RESULTS = 120
 """How long a client may take to ask for a result [s]."""
 
@@ -45,21 +47,20 @@ class TrajectoryGoals:
         watcher_silence: How long one who watches over a goal may say nothing [s].
     """
 
-    def __init__(
-        self, node: Node, thread: ControlThread, is_active: Callable[[], bool], *, watcher_silence: float
-    ):
+    def __init__(self, node: Node, thread: ControlThread, is_active: Callable[[], bool], *, watcher_silence: float):
         self._node, self._thread, self._is_active = node, thread, is_active
         self._book: list[_Entry] = []
         self._server = DeferredActionServer(
             node,
             FollowJointTrajectory,
-            "~/follow_joint_trajectory",
+            ACTION,
             execute_callback=not_used,
             goal_callback=lambda _: GoalResponse.ACCEPT,
             handle_accepted_callback=self._on_goal,
             cancel_callback=self._on_cancel,
             result_timeout=KEEP_RESULTS,
         )
+        self._feedback = FeedbackPublisher(node, ACTION, thread.controller.chain.joint_names)
         self._topic = node.create_subscription(TrajectoryMessage, "~/joint_trajectory", self._on_message, 1)
         self._watchers = Watchers(node, watcher_silence)
 
@@ -68,6 +69,7 @@ class TrajectoryGoals:
         self.abandon("the controller is going away")
         self._node.destroy_subscription(self._topic)
         self._watchers.destroy()
+        self._feedback.destroy()
         self._server.destroy()
 
     def abandon(self, reason: str) -> None:
@@ -91,7 +93,7 @@ class TrajectoryGoals:
                 self._book.remove(entry)
                 self._end(entry.handle, outcome)
             elif entry.handle is not None and status.goal is entry.plan:
-                entry.handle.publish_feedback(self._feedback(status))
+                self._feedback.publish(bytes(entry.handle.goal_id.uuid), status, self._thread.stamp)
 
     def _end_unwatched(self) -> None:
         """Brings the arm to rest if the one who watched over its goal is gone."""
@@ -151,16 +153,3 @@ class TrajectoryGoals:
             result = FollowJointTrajectory.Result(error_code=int(outcome.code), error_string=outcome.text)
             cancelled = outcome.status is GoalStatus.CANCELED
             self._server.finish(handle, result, succeeded=outcome.succeeded, cancelled=cancelled)
-
-    def _feedback(self, status: Status) -> FollowJointTrajectory.Feedback:
-        message = FollowJointTrajectory.Feedback(
-            joint_names=list(self._thread.controller.chain.joint_names),
-            desired=point(status.q_ref, status.qd_ref, status.qdd_ref),
-            actual=point(status.q, status.qd),
-            error=point(status.error, status.qd_ref - status.qd),
-        )
-        message.header.stamp = self._thread.stamp
-        elapsed, fraction = divmod(status.goal_time, 1.0)
-        for part in (message.desired, message.actual, message.error):
-            part.time_from_start.sec, part.time_from_start.nanosec = int(elapsed), int(fraction * 1e9)
-        return message

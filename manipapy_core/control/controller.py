@@ -24,6 +24,7 @@ from .pipeline import Pipeline
 from .settings import ControllerSettings
 from .state import Array, Reference
 from .status import Status
+from .steady import prepare as prepare_steady
 
 PATIENCE = 0.5
 """How long a status is waited for [s]: the processor may be taken away from a loop in the middle of a tick."""
@@ -101,12 +102,24 @@ class ArmController:
             GainError: A gain that cannot be used.
         """
         if isinstance(law, str):
-            law = make_law(law, self.chain, gains, gravity=self.settings.gravity, payload=self._payload)
+            law = self.make_law(law, gains)
         elif law.chain is not self.chain:
             raise InputError("this law was made for another chain; make it with the controller's own")
+        prepare_steady(law)
         chosen = self._law = law
         self._inbox.post(lambda _: self._pipeline.change_law(chosen))
         return chosen
+
+    def make_law(self, name: str, gains: Gains | None = None) -> Law:
+        """A law under this arm's gravity and with its payload, compiled and checked but not taken up.
+
+        Raises:
+            UnknownLaw: There is no law of this name.
+            GainError: A gain that cannot be used.
+        """
+        law = make_law(name, self.chain, gains, gravity=self.settings.gravity, payload=self._payload)
+        prepare_steady(law)
+        return law
 
     def set_gains(self, gains: Gains) -> Law:
         """Other gains for the present law; those not given stay. Taken up without a jump."""

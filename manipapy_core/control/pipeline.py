@@ -18,6 +18,8 @@ from .laws.switching import LawSwitcher
 from .settings import ControllerSettings
 from .state import Array, State
 from .state_filter import StateFilter
+from .steady import SteadyTick
+from .steady import prepare as prepare_steady
 
 HOLD = Action.HOLD
 UNSEEN = (Check.FINITE, Check.FRESH)
@@ -56,6 +58,9 @@ class Pipeline:
         self._stamp = -np.inf
         self._blind = False
         self._guard_speed = 1.0
+        prepare_steady(law)
+        self._steady: SteadyTick | None = None
+        self._choose_way()
 
     # What may be asked between two ticks.
 
@@ -75,6 +80,7 @@ class Pipeline:
         """Another law from now on; a hold is released, a stop is not."""
         former = self.switcher.law
         self.switcher.switch(law)
+        self._choose_way()
         if self.guard.holding:
             self.release()
         elif law.follows and not former.follows:
@@ -112,6 +118,8 @@ class Pipeline:
 
     def tick(self, now: float, q: Array, qd: Array, stamp: float) -> bool:
         """Computes `tau`; False if there is nothing to send: the arm was never seen, or is lost from sight."""
+        if self._steady is not None and self._run_steadily(self._steady, now, q, qd, stamp):
+            return True
         guard, period = self.guard, self.settings.period
         dt = now - self.now if self.seeded else period
         self.now = now
@@ -145,6 +153,24 @@ class Pipeline:
         # Efforts by prediction alone drift away from the arm. What holds it now must have sensors: the far side, which
         # does so by its timeout.
         return not lost
+
+    def _choose_way(self) -> None:
+        """Whether usual ticks can be run in one call, which a filter is not part of."""
+        self._steady = None if self.filter is not None else SteadyTick.of(self.switcher.law, self.execution, self.guard)
+
+    def _run_steadily(self, steady: SteadyTick, now: float, q: Array, qd: Array, stamp: float) -> bool:
+        """The usual tick; False: it is not, and nothing has happened."""
+        if self.verdict is not PASSED or self.speed != 1.0 or self.switcher.blending or not self.seeded or self._blind:
+            return False
+        result = steady.run(now, now - self.now, q, qd, stamp, self.tau)
+        if result is None:
+            return False
+        self._next[:] = result.tau
+        self.tau, self._next = self._next, self.tau
+        self._measured = self.state = result.state
+        self.hold.see(result.state)
+        self.now, self._stamp = now, stamp
+        return True
 
     def hold_tick(self) -> None:
         """A tick that does nothing but hold, for when the usual one has failed."""

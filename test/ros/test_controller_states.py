@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from manipapy_msgs.msg import ControllerStatus
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
+from manipapy_core import Robot, dynamics
 from ros_arm import HOME, JOINTS, bring_up
 
 
@@ -38,11 +43,14 @@ class Feeder:
         return next(filter(condition, self._statuses))
 
 
+PATIENCE = ("-p", "guard.state_hold_after:=3.0", "-p", "guard.state_stop_after:=20.0")
+"""For a controller that is fed by a test."""
+
+
 @pytest.fixture(scope="module")
 def fed(start_for_module, peer):
-    """A controller on wall time that is patient enough to be fed by a test."""
-    patience = ("-p", "guard.state_hold_after:=3.0", "-p", "guard.state_stop_after:=20.0")
-    controller = start_for_module("controller", *patience, namespace="/fed")
+    """A controller on wall time."""
+    controller = start_for_module("controller", *PATIENCE, namespace="/fed")
     bring_up(peer, controller)
     return controller, Feeder(peer, controller)
 
@@ -100,3 +108,42 @@ def test_silence_stops_the_arm(start, peer):
         lambda: bool(statuses) and statuses[-1].verdict == ControllerStatus.STOP and "silent" in statuses[-1].reason,
         "a stop",
     )
+
+
+def test_gravity_and_payload_count_whatever_is_changed_live(start, peer):
+    """An arm on a wall: what it weighs there must survive other gains, and what the hand holds another law."""
+    gravity = (0.0, 9.81, 0.0)
+    controller = start("controller", *PATIENCE, "-p", f"gravity:={list(gravity)}", namespace="/wall")
+    bring_up(peer, controller)
+    feeder, efforts = Feeder(peer, controller), []
+    topic = "/wall/forward_effort_controller/commands"
+    peer.node.create_subscription(Float64MultiArray, topic, lambda message: efforts.append(message.data), 10)
+    chain = Robot.from_urdf("ur5").chain("base_link", "tool0")
+
+    def change(**parameters: object):
+        rows = [
+            Parameter(name.replace("__", "."), value=value).to_parameter_msg() for name, value in parameters.items()
+        ]
+        request = SetParametersAtomically.Request(parameters=rows)
+        return peer.call(SetParametersAtomically, controller, "set_parameters_atomically", request).result
+
+    def carries(payload: dynamics.Payload | None) -> bool:
+        """Feeds the arm at rest until the efforts are those of its weight."""
+        zeros = np.zeros(chain.n)
+        weight = dynamics.inverse_dynamics(chain, HOME, zeros, zeros, gravity=gravity, payload=payload)
+        feeder.until(lambda status: bool(efforts) and np.abs(np.array(efforts[-1]) - weight).max() < 1e-6)
+        return True
+
+    assert carries(None)
+    assert change(gains__computed_torque__kp=[300.0]).successful
+    assert carries(None)
+    held = dynamics.Payload(1.5, (0.0, 0.02, 0.1))
+    assert change(payload__mass=1.5, payload__com=[0.0, 0.02, 0.1]).successful
+    assert carries(held)
+    assert change(law="feedforward").successful
+    assert carries(held)
+    refused = change(payload__com=[0.0, 0.1])
+    assert not refused.successful and "payload com" in refused.reason
+    assert carries(held)
+    assert change(payload__mass=0.0).successful
+    assert carries(None)

@@ -53,6 +53,11 @@ class PathClock:
         """[1/s]"""
         self._target = 1.0
 
+    @property
+    def steady(self) -> bool:
+        """True: time runs at full rate, and did so in the last tick."""
+        return self.rate == 1.0 and self.rate_change == 0.0 and self._target == 1.0
+
     def start(self, t: float) -> None:
         """Runs at full rate from a trajectory time on."""
         self.t, self.rate, self.rate_change, self._target = t, 1.0, 0.0, 1.0

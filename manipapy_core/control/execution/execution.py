@@ -14,6 +14,7 @@ from .course import Course
 from .following import FollowingSegment
 from .goal import ExecutionSettings
 from .outcome import ErrorCode, GoalRefused, GoalStatus, Outcome
+from .spline import Segment
 from .stopping import StopProfile
 from .tolerances import ToleranceCheck
 from .validation import Plan
@@ -59,7 +60,7 @@ class Execution:
         self.settings = settings or ExecutionSettings()
         self.bounds = bounds or MotionBounds.of(chain)
         self._follow = FollowingSegment(chain.n)
-        self._block = self._follow.reference
+        self._block, self._motion = self._follow.reference, self._follow.motion
         self.reference = Reference.of_block(self._block)
         """What the arm should do now; a buffer."""
         self.reference.rest_at(q)
@@ -74,6 +75,8 @@ class Execution:
         self._waiting: Plan | None = None
         self._plan: Plan | None = None
         self._settling_since = 0.0
+        self.path_tolerance, self._checks_velocity = np.zeros(chain.n), False
+        """Of the goal that is being executed [rad or m], shape (n,); whether it has one on velocities, too."""
 
     @property
     def phase(self) -> Phase:
@@ -160,6 +163,32 @@ class Execution:
             if self._stop_time >= self._stop.duration:
                 self._phase = Phase.HOLDING
 
+    def plain_step(self, dt: float, when: Array) -> Segment | None:
+        """The segment that the next tick runs along if it does so at full speed and nothing else happens; else None.
+
+        Args:
+            dt: Since the last tick [s].
+            when: Gets the share of the segment that will be over, and one over its length [1/s].
+        """
+        clock = self._clock
+        if self._phase is not Phase.RUNNING or self._waiting is not None or not clock.steady or self._checks_velocity:
+            return None
+        t = clock.t + dt
+        segment = self._course.segment(t)
+        if segment is not None:
+            when[0], when[1] = segment.share(t), segment.rate
+        return segment
+
+    def moved(self, dt: float, motion: Array) -> None:
+        """A tick along a plain segment, whose motion was computed elsewhere.
+
+        Args:
+            dt: Since the last tick [s].
+            motion: Position, velocity and acceleration by trajectory time, then by time; shape (6 n,).
+        """
+        self._clock.t += dt
+        self._motion[:] = motion
+
     def _take_up(self, plan: Plan, now: float) -> bool:
         try:
             self._clock.start(self._course.begin(plan, self.reference, now))
@@ -170,6 +199,7 @@ class Execution:
 
     def _run(self, plan: Plan) -> None:
         self._plan, self._phase = plan, Phase.RUNNING
+        self.path_tolerance, self._checks_velocity = plan.limits.path_position, plan.limits.checks_path_velocity
         self._course.sample(self._clock.t, self._full_speed)
 
     def _sample(self) -> None:

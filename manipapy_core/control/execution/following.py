@@ -50,6 +50,8 @@ class FollowingSegment:
     def __init__(self, n: int):
         self._kernel: Any = _kernel(n)
         self._when, self._result = np.zeros(4), np.zeros(6 * n + 1)
+        self.motion = self._result[:-1]
+        """The two that follow, shape (6 n,); a buffer."""
         self.full_speed = self._result[: 3 * n].reshape(3, n)
         """Position, velocity and acceleration by trajectory time, shape (3, n); a buffer."""
         self.reference = self._result[3 * n : 6 * n].reshape(3, n)

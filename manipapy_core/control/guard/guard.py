@@ -65,12 +65,17 @@ class Guard:
         """Why the arm is held or stopped; None while it is not."""
         self._units = joint_units(chain)
         self._effort_units = ["N m" if unit == "rad" else "N" for unit in self._units]
-        self._limits, self._bounds = chain.limits, joint_bounds(chain, self.settings, bounds)
+        self._limits, self.bounds = chain.limits, joint_bounds(chain, self.settings, bounds)
+        """Constants of the measures, shape (n, 8)."""
+        self.lost_time = lost_time(self.settings)
+        """Before a stop takes effect [s]."""
+        self._usual = 0.1 * period, min(5.0 * period, self.settings.late_slow, self.settings.longest_tick)
+        """Times between ticks that are neither too short nor late [s]."""
         self._rates, self._errors = self.settings.torque_rates(chain), self.settings.tracking_errors(chain)
         self._kernel = measures_kernel(chain.n)
         self._found = np.zeros(5 * chain.n + 2)
         self._measures = self._found[:-2].reshape(chain.n, 5)
-        self._tick = np.array([lost_time(self.settings), 1.0 / period])
+        self._tick = np.array([self.lost_time, 1.0 / period])
         self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
         self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
         self._step = np.zeros(1)
@@ -138,6 +143,28 @@ class Guard:
         self._stamp, self._seen_at = stamp, now
         return PASSED
 
+    def on_time(self, now: float, dt: float, stamp: float) -> bool:
+        """Whether `check_input` would find nothing wrong with a new measurement but its numbers, no check that asks
+        others is due and the arm is free. Changes nothing.
+
+        Args:
+            now: Time of the tick [s].
+            dt: Since the last tick [s].
+            stamp: When the arm was measured, on the clock of `now` [s].
+        """
+        s, (shortest, longest) = self.settings, self._usual
+        return (
+            self.held is None
+            and self.collision_ahead is None
+            and shortest <= dt <= longest
+            and -s.clock_ahead <= now - stamp <= s.state_hold_after
+            and stamp > self._stamp
+        )
+
+    def passed(self, now: float, stamp: float) -> None:
+        """A tick at this time, with a measurement of this stamp [s], has passed all checks elsewhere."""
+        self._stamp, self._seen_at, self._rate_exceeded = stamp, now, 0.0
+
     def accept(self) -> State:
         """The measurement that `check_input` has just looked at: a buffer that stays as it is until the next call."""
         self._measured, self._accepted = self._accepted, self._measured
@@ -168,7 +195,7 @@ class Guard:
         """
         self._tick[1] = 1.0 / dt
         found = self._found
-        if not self._kernel(state.q, state.qd, tau, last, reference.q, self._bounds, self._tick, found):
+        if not self._kernel(state.q, state.qd, tau, last, reference.q, self.bounds, self._tick, found):
             return self._not_finite(state.q, tau, Action.STOP)
         slow = PASSED
         if found.item(LARGEST if stiff else LARGEST_BUT_TRACKING) > 1.0:
@@ -245,7 +272,7 @@ class Guard:
 
     def _stopping_point(self, state: State, j: int) -> float:
         v = float(state.qd[j])
-        return float(state.q[j]) + v * float(self._tick[0]) + v * abs(v) * float(self._bounds[j, 2])
+        return float(state.q[j]) + v * float(self._tick[0]) + v * abs(v) * float(self.bounds[j, 2])
 
     def _of_joint(
         self,
