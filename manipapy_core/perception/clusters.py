@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
@@ -14,6 +15,8 @@ from ..errors import InputError
 from .balls import fit_ball, fit_standing_ball
 from .dbscan import dbscan
 from .planes import PlaneFound, plane_axes
+from .sight import Sight
+from .solids import fit_solid
 from .voxels import Voxels
 
 Array = NDArray[np.float64]
@@ -26,6 +29,10 @@ STRIPE = 0.006
 """Standard deviation [m] from side to side of what is no wider than two centimetres."""
 TAIL = 0.02
 """Share of pixels that may lie beyond each side of a box: matchers smear a few between a thing and its background."""
+LEFT_OUT = 0.1
+"""Share of a thing's points that may lie outside the solid that it is taken for ..."""
+SLACK = 0.01
+"""... by more than this [m] and two standard deviations; with more it is no such solid."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,8 @@ def find_clusters(
     planes: Sequence[PlaneFound] = (),
     up: ArrayLike = (0.0, 0.0, 1.0),
     eye: ArrayLike | None = None,
+    sight: Sight | None = None,
+    blur: float = 0.0,
 ) -> tuple[tuple[Cluster, ...], NDArray[np.int64]]:
     """Groups points and measures the groups.
 
@@ -115,6 +124,8 @@ def find_clusters(
         planes: What clusters may stand on.
         up: The third axis of all boxes.
         eye: Where the camera is [m], shape (3,); without it nothing is assumed about hidden sides.
+        sight: The picture that the points are from: what stands on a table is then compared with simple solids.
+        blur: How far outlines are smeared in it, as an angle [rad].
 
     Returns:
         The clusters, and per point the number of its cluster, −1 for none.
@@ -130,12 +141,16 @@ def find_clusters(
         members = raw == number
         if np.count_nonzero(members) < settings.least_points:
             continue
-        cluster = measure(voxels.select(members), settings, planes=planes, up=up, eye=eye)
+        part = voxels.select(members)
+        cluster = measure(part, settings, planes=planes, up=up, eye=eye, balls=sight is None)
         thread = np.sort(cluster.size)[1] < 2.0 * voxels.cell or _is_stripe(cluster.points, up, eye)
         if cluster.size.max() < settings.least_size or (thread and len(cluster.points) < 2 * settings.least_points):
             continue  # a cable is long, a smeared edge is not
         if cluster.standing and cluster.size[2] < settings.least_height + settings.height_deviations * cluster.sigma:
             continue  # the table's own noise rises as high
+        if cluster.standing and sight is not None:
+            solid = _as_solid(cluster, sight, blur)
+            cluster = measure(part, settings, planes=planes, up=up, eye=eye) if solid is None else solid
         labels[members] = len(found)
         found.append(cluster)
     return tuple(found), labels
@@ -148,8 +163,13 @@ def measure(
     planes: Sequence[PlaneFound] = (),
     up: ArrayLike = (0.0, 0.0, 1.0),
     eye: ArrayLike | None = None,
+    balls: bool = True,
 ) -> Cluster:
-    """The box, ball and padding of one group of points; see `find_clusters`."""
+    """The box, ball and padding of one group of points; see `find_clusters`.
+
+    Args:
+        balls: Whether what stands on a table may be a ball.
+    """
     xyz = voxels.xyz.astype(np.float64)
     sigma = float(voxels.sigma.mean())
     standing, feet = False, np.zeros(3)
@@ -169,7 +189,11 @@ def measure(
         lower, upper = _corrected(lower, upper, R.T @ (away / max(float(np.linalg.norm(away)), 1e-9)), sigma)
     if standing:
         lower[2] = min(lower[2], float(feet @ normal))
-    ball = fit_standing_ball(xyz, sigma, feet, normal) if standing else fit_ball(xyz, sigma)
+    ball = None
+    if not standing:
+        ball = fit_ball(xyz, sigma)
+    elif balls:
+        ball = fit_standing_ball(xyz, sigma, feet, normal)
     if ball is not None:
         # Of a ball only the near side is seen; the fit tells where the far side is.
         middle = ball[0] @ R
@@ -180,6 +204,22 @@ def measure(
     radius = max(float(np.linalg.norm(corner, axis=1).max()), 0.5 * float(size.max()))
     padding = settings.padding + settings.padding_deviations * sigma
     return Cluster(voxels.xyz, lie.pose(R, centre), size, radius, sigma, padding, standing, ball is not None)
+
+
+def _as_solid(cluster: Cluster, sight: Sight, blur: float) -> Cluster | None:
+    """The cluster with the box around the solid that the picture shows; None if that leaves out too much of it."""
+    normal = cluster.T_base_box[:3, 2]
+    feet, xyz = cluster.centre - 0.5 * cluster.size[2] * normal, cluster.points.astype(np.float64)
+    solid = fit_solid(xyz, cluster.sigma, float(cluster.size[2]), sight, feet, normal, blur)
+    if solid is None:
+        return None
+    local = np.abs((xyz - solid.T_base_box[:3, 3]) @ solid.T_base_box[:3, :3])
+    outside = np.any(local > 0.5 * solid.size + SLACK + 2.0 * cluster.sigma, axis=1)
+    if np.count_nonzero(outside) > LEFT_OUT * len(xyz):
+        return None
+    corner = float(np.linalg.norm(np.minimum(local, 0.5 * solid.size), axis=1).max())
+    radius = max(corner, 0.5 * float(solid.size.max()))
+    return replace(cluster, T_base_box=solid.T_base_box, size=solid.size, radius=radius, round=solid.round)
 
 
 def _is_stripe(points: NDArray[np.float32], up: ArrayLike, eye: ArrayLike | None) -> bool:
@@ -249,9 +289,23 @@ def _frame(xyz: Array, up: Array) -> Array:
     """Axes of the upright box with the smallest footprint, shape (3, 3), z up."""
     x, y = plane_axes(up).T
     flat = np.column_stack([xyz @ x, xyz @ y])
-    u = np.stack([np.cos(TURNS), np.sin(TURNS)]).T @ flat.T
-    v = np.stack([-np.sin(TURNS), np.cos(TURNS)]).T @ flat.T
-    area = (u.max(axis=1) - u.min(axis=1)) * (v.max(axis=1) - v.min(axis=1))
-    turn = TURNS[int(np.argmin(area))]
+    turn = TURNS[_smallest_turn(flat, TURNS)]
     along = math.cos(turn) * x + math.sin(turn) * y
     return np.column_stack([along, lie.hat(up) @ along, up])
+
+
+@njit(cache=True, nogil=True)
+def _smallest_turn(flat, turns):  # type: ignore[no-untyped-def]
+    """Number of the turn in which the rectangle around points is smallest."""
+    best, smallest = 0, np.inf
+    for k in range(turns.shape[0]):
+        c, s = math.cos(turns[k]), math.sin(turns[k])
+        u0 = v0 = np.inf
+        u1 = v1 = -np.inf
+        for i in range(flat.shape[0]):
+            u, v = c * flat[i, 0] + s * flat[i, 1], c * flat[i, 1] - s * flat[i, 0]
+            u0, u1, v0, v1 = min(u0, u), max(u1, u), min(v0, v), max(v1, v)
+        area = (u1 - u0) * (v1 - v0)
+        if area < smallest:
+            best, smallest = k, area
+    return best

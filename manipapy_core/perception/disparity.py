@@ -27,6 +27,8 @@ FIXED_POINT = np.float32(1.0 / 16.0)
 MOST_DISPARITIES = 1024
 SMALLEST = 32
 """Narrower pictures [pixels] hold nothing that could be matched."""
+AVERAGED_CHANGE = 1.2
+"""How much more averaged columns, which lie farther apart, change from one to the next than those of the picture."""
 
 
 class Method(enum.Enum):
@@ -64,8 +66,8 @@ class MatcherSettings:
     uniqueness: int = 10
     """By how many percent the best match must beat the second."""
     texture: float = 1.0
-    """Least mean change between neighbouring columns of a block [grey values]; what is smoother cannot be matched. With
-    a real camera noise alone makes 1 or 2: raise it there."""
+    """Least mean change between neighbouring columns of the search [grey values]; what is smoother cannot be matched.
+    With a real camera noise alone makes 1 or 2: raise it there."""
     speckle_size: int = 60
     """Smaller patches of one depth are left out [pixels, of averaged rows]; 0 keeps all."""
     speckle_range: float = 1.0
@@ -175,7 +177,8 @@ class Matcher:
                 cure = f"give {self.full.height} × {self.full.width} grey values of 8 bits"
                 raise BadImage(name, f"has shape {image.shape} of {image.dtype}", cure)
         left, right = self._reduced(left), self._reduced(right)
-        raw = self._search(left, right)
+        narrow = self._narrowed(left)
+        raw = self._search(narrow, self._narrowed(right))
         if self.column_step == 1:
             values = raw.astype(np.float32)
             values *= FIXED_POINT
@@ -185,7 +188,9 @@ class Matcher:
             wrong = np.zeros(values.shape, np.bool_)
         textured = 1.0
         if self.settings.method is not Method.BM and self.settings.texture > 0.0:
-            smooth = self._smooth(left)
+            smooth = self._smooth(narrow)
+            if self.column_step > 1:
+                smooth = self._widened(smooth, values.shape[1])
             textured = 1.0 - float(np.count_nonzero(smooth)) / smooth.size
             wrong |= smooth
         # A partner left of the right picture's edge was never seen.
@@ -233,16 +238,26 @@ class Matcher:
 
     def _search(self, left: GrayImage, right: GrayImage) -> NDArray[np.int16]:
         """Disparities of the averaged columns [1/16 of their pixels]; below the lowest where nothing is believed."""
-        if self.column_step > 1:
-            cv2 = opencv()
-            width = left.shape[1] // self.column_step
-            cut = slice(0, width * self.column_step)
-            size = (width, left.shape[0])
-            left, right = (cv2.resize(image[:, cut], size, interpolation=cv2.INTER_AREA) for image in (left, right))
         raw = self._compute(left, right)
         if self.settings.thorough:
             raw = np.where(self._disagreeing(raw, left, right), np.int16(16 * self._lowest - 16), raw)
         return raw
+
+    def _narrowed(self, image: GrayImage) -> GrayImage:
+        """Columns averaged in groups, for the search; those that do not fill a last group are left out."""
+        if self.column_step == 1:
+            return image
+        cv2 = opencv()
+        width = image.shape[1] // self.column_step
+        cut = image[:, : width * self.column_step]
+        narrow: GrayImage = cv2.resize(cut, (width, image.shape[0]), interpolation=cv2.INTER_AREA)
+        return narrow
+
+    def _widened(self, mask: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
+        """A mask of the narrowed picture for all columns."""
+        wide = np.ones((mask.shape[0], width), np.bool_)
+        wide[:, : mask.shape[1] * self.column_step] = np.repeat(mask, self.column_step, axis=1)
+        return wide
 
     def _compute(self, left: GrayImage, right: GrayImage) -> NDArray[np.int16]:
         """OpenCV leaves out as many columns on the left as it searches disparities: a margin keeps them."""
@@ -267,7 +282,8 @@ class Matcher:
         change = np.zeros_like(image)
         change[:, 1:] = cv2.absdiff(np.ascontiguousarray(image[:, 1:]), np.ascontiguousarray(image[:, :-1]))
         mean = cv2.boxFilter(change, cv2.CV_32F, (5, 5))
-        smooth = (mean < self.settings.texture).astype(np.uint8)
+        least = self.settings.texture * (1.0 if self.column_step == 1 else AVERAGED_CHANGE)
+        smooth = (mean < least).astype(np.uint8)
         # Blocks at the rim of a smooth area see its edge alone, and smear what is beside it.
         return np.asarray(cv2.dilate(smooth, np.ones((3, 5), np.uint8)), dtype=np.bool_)
 

@@ -135,7 +135,15 @@ class Pipeline:
         if np.isfinite(settings.outlier_deviations):
             voxels = voxels.select(inliers(voxels.xyz, deviations=settings.outlier_deviations))
             work.stage("outliers", len(voxels), None)
-        clusters, labels = find_clusters(voxels, settings.clusters, planes=planes, up=settings.planes.up, eye=eye)
+        clusters, labels = find_clusters(
+            voxels,
+            settings.clusters,
+            planes=planes,
+            up=settings.planes.up,
+            eye=eye,
+            sight=measured.sight if measured.depth is not None else None,
+            blur=measured.blur,
+        )
         work.stage("clusters", len(clusters), Reason.ONLY_NOISE)
         names = None
         if self.detector is not None and measured.image is not None and measured.camera is not None:

@@ -119,8 +119,9 @@ class PlaneFilter:
         stays = np.ones(len(xyz), np.bool_)
         if chosen.most == 0 or len(xyz) < chosen.least_points:
             return stays, ()
-        sight = xyz - np.asarray(eye, dtype=np.float64)
-        sight /= np.maximum(np.linalg.norm(sight, axis=1, keepdims=True), 1e-9)
+        origin = np.asarray(eye, dtype=np.float64)
+        away = xyz - origin
+        noise = voxels.sigma / np.sqrt(np.maximum(np.einsum("ij,ij->i", away, away), 1e-18))
         found: list[PlaneFound] = []
         for memory in [*self._remembered, None]:
             if len(found) == chosen.most:
@@ -130,35 +131,47 @@ class PlaneFilter:
                 # higher may be the lid of a box: it must be as large as a table.
                 rest = int(np.count_nonzero(stays))
                 least = max(chosen.least_points, int(chosen.least_share * rest))
-                plane = self._fit(xyz[stays], voxels.sigma[stays], sight[stays], least, memory)
+                plane = self._fit(xyz[stays], voxels.sigma[stays], noise[stays], origin, least, memory)
                 if plane is None:
                     break
                 lower = all(plane.offset < other.offset - BELOW for other in found)
                 if plane.support < chosen.least_share * len(xyz) and not lower:
                     break
                 found.append(plane)
-                thick = self._thickness(voxels.sigma, sight, plane.normal)
                 heights = plane.heights(xyz)
-                stays &= np.abs(heights) > thick
-                stays &= (heights > 0.0) | (heights < -chosen.below) | ~plane.covers(xyz)
+                stays &= np.abs(heights) > self._thickness(noise, heights, plane.heights(origin))
+                under = np.flatnonzero(stays & (heights <= 0.0) & (heights >= -chosen.below))
+                stays[under[plane.covers(xyz[under])]] = False
                 if memory is not None or len(found) == chosen.most:
                     break
         self._remembered = found
         return stays, tuple(found)
 
-    def _thickness(self, sigma: NDArray[np.float32], sight: Array, normal: Array) -> Array:
-        """Depth noise moves a point along its line of sight: only its share across the plane counts."""
-        chosen = self.settings
-        return np.asarray(chosen.thickness + chosen.deviations * sigma * np.abs(sight @ normal), dtype=np.float64)
+    def _thickness(self, noise: Array, heights: Array, eye_height: Array | float) -> Array:
+        """Depth noise moves a point along its line of sight: only its share across the plane counts.
 
-    def _is_lids(self, xyz: Array, sigma: NDArray[np.float32], sight: Array, plane: PlaneFound) -> bool:
+        Args:
+            noise: Standard deviations by the distance from the eye.
+            heights: Of the points and of the eye along the normal, from anywhere [m].
+        """
+        chosen = self.settings
+        return np.asarray(chosen.thickness + chosen.deviations * noise * np.abs(heights - eye_height))
+
+    def _is_lids(self, xyz: Array, noise: Array, eye: Array, plane: PlaneFound) -> bool:
         """Whether it is made of the upper sides of things that stand on a table without texture, which is not seen."""
-        depths = -plane.heights(xyz)
-        under = (depths > self._thickness(sigma, sight, plane.normal)) & (depths < LID) & plane.covers(xyz, 0.0)
+        heights = plane.heights(xyz)
+        thick = self._thickness(noise, heights, plane.heights(eye))
+        under = (heights < -thick) & (heights > -LID) & plane.covers(xyz, 0.0)
         return bool(np.count_nonzero(under) > SIDES * plane.support)
 
     def _fit(
-        self, xyz: Array, sigma: NDArray[np.float32], sight: Array, least: int, memory: PlaneFound | None
+        self,
+        xyz: Array,
+        sigma: NDArray[np.float32],
+        noise: Array,
+        eye: Array,
+        least: int,
+        memory: PlaneFound | None,
     ) -> PlaneFound | None:
         chosen = self.settings
         if len(xyz) < least:
@@ -177,12 +190,14 @@ class PlaneFilter:
         # A few thousand points fit as well as all of them; only the support is counted over all.
         some = slice(None, None, 1 + len(xyz) // ENOUGH)
         for _ in range(3):
-            near = np.abs(xyz[some] @ normal - offset) <= self._thickness(sigma[some], sight[some], normal)
+            along = xyz[some] @ normal
+            near = np.abs(along - offset) <= self._thickness(noise[some], along, eye @ normal)
             if np.count_nonzero(near) * len(xyz) < least * len(near):
                 return None
             weights = 1.0 / np.maximum(sigma[some][near], 1e-4).astype(np.float64)
             normal, offset = _least_squares(xyz[some][near], weights, normal)
-        near = np.abs(xyz @ normal - offset) <= self._thickness(sigma, sight, normal)
+        along = xyz @ normal
+        near = np.abs(along - offset) <= self._thickness(noise, along, eye @ normal)
         support = int(np.count_nonzero(near))
         if support < least:
             return None
@@ -194,7 +209,7 @@ class PlaneFilter:
         if memory is not None:
             lower, upper = np.minimum(lower, memory.lower), np.maximum(upper, memory.upper)
         plane = PlaneFound(normal, offset, support, memory is not None, lower, upper)
-        return None if memory is None and self._is_lids(xyz, sigma, sight, plane) else plane
+        return None if memory is None and self._is_lids(xyz, noise, eye, plane) else plane
 
 
 def plane_axes(normal: Array) -> Array:

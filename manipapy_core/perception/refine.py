@@ -58,23 +58,36 @@ def _smooth(searched, least, step, out):  # type: ignore[no-untyped-def]
     """Disparities of all columns [pixels] from those of some: means over a few neighbours of the same surface."""
     rows, narrow = searched.shape
     columns = out.shape[1]
-    near = np.int32(SAME_SURFACE)
+    near, low = np.int32(SAME_SURFACE), np.int32(least)
     scale = np.float32(step) / np.float32(16.0)
+    total, count = np.empty(narrow, np.int32), np.empty(narrow, np.int32)
     for v in range(rows):
         out[v, step * narrow : columns] = np.nan
+        total[:] = 0
+        count[:] = 0
+        # One neighbour after the other for a whole row, without branches: the processor then does several at once.
+        for w in range(max(v - 1, 0), min(v + 2, rows)):
+            for shift in range(-SMOOTH, SMOOTH + 1):
+                first, last = max(-shift, 0), narrow - max(shift, 0)
+                values, here = searched[w, first + shift : last + shift], searched[v, first:last]
+                totals, counts = total[first:last], count[first:last]
+                _add_same(values, here, low, near, totals, counts)
         for c in range(narrow):
-            here = np.int32(searched[v, c])
-            if here < least:
-                out[v, step * c : step * c + step] = np.nan
-                continue
-            total, count = np.int32(0), np.int32(0)
-            for w in range(max(v - 1, 0), min(v + 2, rows)):
-                for k in range(max(c - SMOOTH, 0), min(c + SMOOTH + 1, narrow)):
-                    value = np.int32(searched[w, k])
-                    same = value >= least and abs(value - here) <= near
-                    total += value if same else np.int32(0)
-                    count += same
-            out[v, step * c : step * c + step] = scale * np.float32(total) / np.float32(count)
+            mean = np.float32(np.nan)
+            if searched[v, c] >= least:
+                mean = scale * np.float32(total[c]) / np.float32(count[c])
+            for k in range(step):
+                out[v, step * c + k] = mean
+
+
+@njit(cache=True, nogil=True)
+def _add_same(values, here, low, near, totals, counts):  # type: ignore[no-untyped-def]
+    for i in range(values.shape[0]):
+        value = np.int32(values[i])
+        apart = value - np.int32(here[i])
+        same = np.int32((value >= low) & (apart <= near) & (apart >= -near))
+        totals[i] += np.int32(same * value)
+        counts[i] += same
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,241 @@
+"""Simple solids on a table, moved and resized until a picture's depths agree with theirs; compiled.
+
+All in a frame on the table: z up, y level and away from the camera, the thing near its origin. Numbers of a solid:
+
+- box: turn about z [rad], lower and upper end along its first side, along its second side, height
+- cylinder: middle along x, near end along y, radius, height
+- ball: middle along x, near end along y, radius
+- lying cylinder: turn of its axis about z [rad], its two ends along the axis, middle across the axis, radius
+
+The near end is a number of its own because the camera sees it; what is behind it moves as the radius grows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+BOX, CYLINDER, BALL, LYING = 0, 1, 2, 3
+KINDS = 4
+NUMBERS = np.array([6, 4, 3, 5])
+"""How many numbers each kind has."""
+TRUNCATED = 9.0
+"""Squared deviations count up to this: what is farther off is smear or another thing."""
+UNMEASURED = 2.0
+"""What a pixel of the solid costs that was not measured: of things more is measured than of a plain table."""
+FIRST_STEP, LAST_STEP = 0.012, 0.0025
+"""Of the search [m]; it is halved in between."""
+ROUNDS = 4
+"""Of the search with one step."""
+LEVER = 0.05
+"""A step of a turn moves what is so far away [m] by a step."""
+THINNEST = 0.01
+"""No side is shorter [m]."""
+TAIL = 0.04
+"""Share of points that may lie outside on each side where the search begins."""
+TURNS = 6
+"""Turns of boxes that are tried at its beginning."""
+ENOUGH = 100
+"""Points tell where that is as well as all of them."""
+HOPELESS = 15.0
+"""A solid whose score is so much worse after a few steps is given up."""
+
+
+@njit(cache=True, nogil=True)
+def best_solids(points, height, eye, pixels, sharpness, per_pixel):  # type: ignore[no-untyped-def]
+    """The best solid of each kind.
+
+    Args:
+        points: Of the thing [m], shape (points, 3).
+        height: Of the thing [m].
+        eye: Where the camera is [m], shape (3,).
+        pixels: Per pixel the direction in which depth grows by one, its depth (NaN: not measured), and that of the
+            table [m], shape (pixels, 5).
+        sharpness: One over the standard deviation of a depth [1/m].
+        per_pixel: How much a pixel counts: neighbours share their noise.
+
+    Returns:
+        Numbers of each kind, shape (4, 6), and the score of each, lower is better: −2 log likelihood plus two per
+        number; infinite for what was given up.
+    """
+    numbers = np.zeros((KINDS, 6))
+    _begin(points, height, eye, pixels, sharpness, numbers)
+    costs, scores = np.empty(KINDS), np.full(KINDS, np.inf)
+    for kind in range(KINDS):
+        costs[kind] = misfit(kind, numbers[kind], eye, pixels, sharpness, np.inf)
+        scores[kind] = 0.0
+    step = FIRST_STEP
+    while step >= LAST_STEP:
+        for kind in range(KINDS):
+            if scores[kind] < np.inf:
+                costs[kind] = _improve(kind, numbers[kind], step, costs[kind], eye, pixels, sharpness)
+                scores[kind] = per_pixel * costs[kind] + 2.0 * NUMBERS[kind]
+        best = scores.min()
+        if step < FIRST_STEP:
+            for kind in range(KINDS):
+                if scores[kind] > best + HOPELESS:
+                    scores[kind] = np.inf
+        step *= 0.5
+    return numbers, scores
+
+
+@njit(cache=True, nogil=True)
+def _begin(points, height, eye, pixels, sharpness, numbers):  # type: ignore[no-untyped-def]
+    """Where the search begins: solids about most of the points, boxes and axes turned as fits best."""
+    points = points[:: 1 + points.shape[0] // ENOUGH]
+    n = points.shape[0]
+    x, y = np.sort(points[:, 0]), np.sort(points[:, 1])
+    low, high = int(TAIL * n), n - 1 - int(TAIL * n)
+    side, wide, near = 0.5 * (x[low] + x[high]), max(0.5 * (x[high] - x[low]), THINNEST), y[low]
+    numbers[CYLINDER, :4] = side, near, wide, height
+    numbers[BALL, :3] = side, near, 0.5 * (wide + 0.5 * height)
+    apart = 0.5 * math.pi / TURNS
+    for kind in (BOX, LYING):
+        best = np.inf
+        # A quarter of a turn makes the same box, but not the same axis.
+        for turn in range(TURNS if kind == BOX else 2 * TURNS):
+            best = _try_turn(kind, turn * apart, points, height, eye, pixels, sharpness, best, numbers[kind])
+        for closer in (0.5, 0.25):
+            middle = numbers[kind, 0]
+            for sign in (1.0, -1.0):
+                angle = middle + sign * closer * apart
+                best = _try_turn(kind, angle, points, height, eye, pixels, sharpness, best, numbers[kind])
+
+
+@njit(cache=True, nogil=True)
+def _try_turn(kind, angle, points, height, eye, pixels, sharpness, best, numbers):  # type: ignore[no-untyped-def]
+    """A box or lying cylinder about most of the points; its numbers are kept if it is the best so far."""
+    n = points.shape[0]
+    low, high = int(TAIL * n), n - 1 - int(TAIL * n)
+    c, s = math.cos(angle), math.sin(angle)
+    u = np.sort(c * points[:, 0] + s * points[:, 1])
+    v = np.sort(c * points[:, 1] - s * points[:, 0])
+    trial = np.zeros(6)
+    if kind == BOX:
+        trial[:] = angle, u[low], u[high], v[low], v[high], height
+    else:
+        radius = 0.5 * height
+        trial[:5] = angle, u[low], u[high], v[low] + radius if c > 0.0 else v[high] - radius, radius
+    cost = misfit(kind, trial, eye, pixels, sharpness, best)
+    if cost < best:
+        numbers[:] = trial
+    return min(cost, best)
+
+
+@njit(cache=True, nogil=True)
+def _improve(kind, p, step, best, eye, pixels, sharpness):  # type: ignore[no-untyped-def]
+    """Changes one number after the other by a step, as long as that helps; the cost."""
+    turns = kind in (BOX, LYING)
+    for _ in range(ROUNDS):
+        before = best
+        for k in range(NUMBERS[kind]):
+            change = step / LEVER if turns and k == 0 else step
+            old = p[k]
+            for sign in (1.0, -1.0):
+                p[k] = old + sign * change
+                cost = misfit(kind, p, eye, pixels, sharpness, best)
+                if cost < best:
+                    best = cost
+                    break
+                p[k] = old
+        if best == before:
+            break
+    return best
+
+
+@njit(cache=True, nogil=True)
+def misfit(kind, p, eye, pixels, sharpness, limit):  # type: ignore[no-untyped-def]
+    """Sum of the truncated squared deviations of the pixels; anything above `limit` when it gets there."""
+    if _is_too_thin(kind, p):
+        return np.inf
+    c, s = 1.0, 0.0
+    if kind in (BOX, LYING):
+        c, s = math.cos(p[0]), math.sin(p[0])
+    ex, ey, ez = c * eye[0] + s * eye[1], c * eye[1] - s * eye[0], eye[2]
+    total = 0.0
+    for i in range(pixels.shape[0]):
+        gx, gy, gz = c * pixels[i, 0] + s * pixels[i, 1], c * pixels[i, 1] - s * pixels[i, 0], pixels[i, 2]
+        depth, table = pixels[i, 3], pixels[i, 4]
+        if kind == BOX:
+            hit = _box(p, ex, ey, ez, gx, gy, gz, table)
+        elif kind == CYLINDER:
+            hit = _cylinder(p, ex, ey, ez, gx, gy, gz, table)
+        elif kind == BALL:
+            hit = _ball(p, ex, ey, ez, gx, gy, gz)
+        else:
+            hit = _lying(p, ex, ey, ez, gx, gy, gz)
+        if np.isnan(depth):
+            total += UNMEASURED if hit < table else 0.0
+            continue
+        # What is not hit shows the table, or whatever is behind it.
+        off = depth - hit if hit < table else min(depth - table, 0.0)
+        off *= sharpness
+        total += min(off * off, TRUNCATED)
+        if total >= limit:
+            break
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _is_too_thin(kind, p):  # type: ignore[no-untyped-def]
+    if kind == BOX:
+        return min(p[2] - p[1], p[4] - p[3], p[5]) < THINNEST
+    if kind == CYLINDER:
+        return min(2.0 * p[2], p[3]) < THINNEST
+    if kind == BALL:
+        return 2.0 * p[2] < THINNEST
+    return min(p[2] - p[1], 2.0 * p[4]) < THINNEST
+
+
+@njit(cache=True, nogil=True)
+def _between(enter, leave, low, high, e, g):  # type: ignore[no-untyped-def]
+    """The part of a line of sight between two planes across an axis."""
+    if abs(g) < 1e-12:
+        return (enter, leave) if low <= e <= high else (enter, -np.inf)
+    a, b = (low - e) / g, (high - e) / g
+    return max(enter, min(a, b)), min(leave, max(a, b))
+
+
+@njit(cache=True, nogil=True)
+def _box(p, ex, ey, ez, gx, gy, gz, table):  # type: ignore[no-untyped-def]
+    """Depth at which a line of sight enters; infinite if it does not."""
+    enter, leave = _between((p[5] - ez) / gz, table, p[1], p[2], ex, gx)
+    enter, leave = _between(enter, leave, p[3], p[4], ey, gy)
+    return enter if enter <= leave else np.inf
+
+
+@njit(cache=True, nogil=True)
+def _cylinder(p, ex, ey, ez, gx, gy, gz, table):  # type: ignore[no-untyped-def]
+    dx, dy = ex - p[0], ey - p[1] - p[2]
+    a, b = gx * gx + gy * gy, dx * gx + dy * gy
+    outside = dx * dx + dy * dy - p[2] * p[2]
+    if a < 1e-12:
+        return (p[3] - ez) / gz if outside < 0.0 else np.inf
+    square = b * b - a * outside
+    if square <= 0.0:
+        return np.inf
+    root = math.sqrt(square)
+    enter, leave = max((-b - root) / a, (p[3] - ez) / gz), min((-b + root) / a, table)
+    return enter if enter <= leave else np.inf
+
+
+@njit(cache=True, nogil=True)
+def _ball(p, ex, ey, ez, gx, gy, gz):  # type: ignore[no-untyped-def]
+    dx, dy, dz = ex - p[0], ey - p[1] - p[2], ez - p[2]
+    a, b = gx * gx + gy * gy + gz * gz, dx * gx + dy * gy + dz * gz
+    square = b * b - a * (dx * dx + dy * dy + dz * dz - p[2] * p[2])
+    return (-b - math.sqrt(square)) / a if square > 0.0 else np.inf
+
+
+@njit(cache=True, nogil=True)
+def _lying(p, ex, ey, ez, gx, gy, gz):  # type: ignore[no-untyped-def]
+    dy, dz = ey - p[3], ez - p[4]
+    a, b = gy * gy + gz * gz, dy * gy + dz * gz
+    square = b * b - a * (dy * dy + dz * dz - p[4] * p[4])
+    if square <= 0.0:
+        return np.inf
+    root = math.sqrt(square)
+    enter, leave = _between((-b - root) / a, (-b + root) / a, p[1], p[2], ex, gx)
+    return enter if enter <= leave else np.inf
