@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotFiniteError, ShapeError
-from .llvm_types import ANGLE_BOUND, COUNTER, COUNTERS, NUMBER_BOUND, PIECE
+from .llvm_types import ANGLE_BOUND, COUNTER, NUMBER_BOUND, PIECE
 from .results import RESULTS
 from .trace import Input, Kernel, Signature
 
@@ -82,7 +82,7 @@ class CompiledFunction:
         else:
             from .team import TEAM  # rarely used
 
-            good = TEAM.run(threads, entries.pieces, (*rows, out, np.zeros(COUNTERS, COUNTER)))
+            good = TEAM.run(threads, entries.pieces, (*rows, out, np.array([0, 0, 0, threads], COUNTER)))
         # The kernel looks at lengths of inputs; what counts is each number.
         if not good and (bad := first_bad(inputs, arrays, dtype)) is not None:
             raise bad

@@ -52,6 +52,7 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
 declare i32 @sched_yield()
+declare i64 @llvm.umax.i64(i64, i64)
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
 @manipapy_value_error = external global ptr
@@ -72,7 +73,7 @@ class Entries(NamedTuple):
     batch: Any
     single: Any
     pieces: Any
-    """Takes counters besides, zero at the start and common to all threads. Returns when the whole batch is done."""
+    """Takes counters besides, common to all threads. Returns when the whole batch is done."""
 
 
 def entry_names(signature: Signature) -> Entries:
@@ -207,19 +208,40 @@ def _run_batch(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
 
 
 def _run_pieces(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
-    """Until the first counter says that nothing is left to draw, and the second that all are done, by whomever."""
+    """Until the first counter says that nothing is left to draw, and the second that all are done, by whomever.
+
+    Pieces are drawn from as many regions as there are threads, one region after the other. Threads of the same speed
+    so stay in regions of their own, and read and write memory in one go.
+    """
     counter = f"%p{pointers.count('ptr')}"
     return [
         "  %thread = call ptr @PyEval_SaveThread()",
         f"  %done = getelementptr i64, ptr {counter}, i64 1",
         f"  %bad = getelementptr i64, ptr {counter}, i64 2",
+        f"  %regions.at = getelementptr i64, ptr {counter}, i64 3",
+        "  %regions.given = load i64, ptr %regions.at",
+        "  %regions = call i64 @llvm.umax.i64(i64 %regions.given, i64 1)",
         f"  %body = and i64 %N, -{wide.count}",
+        f"  %N.up = add i64 %N, {PIECE - 1}",
+        f"  %pieces = udiv i64 %N.up, {PIECE}",
+        "  %pieces.up = add i64 %pieces, %regions",
+        "  %pieces.less = sub i64 %pieces.up, 1",
+        "  %per = udiv i64 %pieces.less, %regions",
+        "  %turns = mul i64 %per, %regions",
         "  br label %draw",
         "draw:",
-        f"  %from = atomicrmw add ptr {counter}, i64 {PIECE} monotonic",
-        "  %some = icmp slt i64 %from, %N",
-        "  br i1 %some, label %drawn, label %wait",
+        f"  %turn = atomicrmw add ptr {counter}, i64 1 monotonic",
+        "  %some = icmp ult i64 %turn, %turns",
+        "  br i1 %some, label %place, label %wait",
+        "place:",
+        "  %region = urem i64 %turn, %regions",
+        "  %step = udiv i64 %turn, %regions",
+        "  %region.start = mul i64 %region, %per",
+        "  %piece = add i64 %region.start, %step",
+        "  %there = icmp ult i64 %piece, %pieces",
+        "  br i1 %there, label %drawn, label %draw",
         "drawn:",
+        f"  %from = mul i64 %piece, {PIECE}",
         f"  %end = add i64 %from, {PIECE}",
         "  %within = icmp slt i64 %end, %N",
         "  %to = select i1 %within, i64 %end, i64 %N",

@@ -13,8 +13,9 @@ NUMBER_BOUND = {np.dtype(np.float64): 1e100, np.dtype(np.float32): 1e12}
 """Other inputs larger than this are refused: their products would overflow."""
 PIECE = 512
 """Configurations that a thread takes at a time: some 20 µs of work; a multiple of all lane counts."""
-COUNTER, COUNTERS = np.dtype(np.int64), 3
-"""What threads share: configurations that were drawn, configurations that are done, pieces with a bad number."""
+COUNTER, COUNTERS = np.dtype(np.int64), 4
+"""What threads share: turns that were drawn, configurations that are done, pieces with a bad number, all zero at the
+start, and regions that pieces are drawn from in turn."""
 
 
 @dataclass(frozen=True)
