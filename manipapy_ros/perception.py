@@ -64,6 +64,8 @@ PARAMETERS = (
 )
 SAMPLE_JOINTS = 0.02
 """How often new joint states are looked at [s]; all that came meanwhile are."""
+SAY_AGAIN = 2.0
+"""Problems of pictures are logged no more often than this [s]; the diagnostics have them all."""
 LISTEN = 0.2
 """How long the working thread waits before it looks whether it is to end [s]."""
 
@@ -201,7 +203,8 @@ class Perception(ManagedNode):
                 perceived = self._pipeline.feed(frame)
             except ManipapyError as error:
                 if str(error) != self._problem:
-                    self.get_logger().warning(f"nothing is seen: {error}")
+                    # Numbers in it change from picture to picture, and two problems may take turns.
+                    self.get_logger().warning(f"nothing is seen: {error}", throttle_duration_sec=SAY_AGAIN)
                 self._problem = str(error)
                 continue
             self._problem, self._last, self._finished = "", perceived, time.monotonic()

@@ -70,8 +70,9 @@ class NodeProcess:
         remap = ["-r", f"__ns:={namespace}"] if namespace else []
         command = [sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *remap, *arguments]
         self.full_name = f"{namespace}/{name}"
-        self._output: str | None = None
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # A file: nobody reads along, and a node that prints into a full pipe would wait for ever.
+        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
+        self.process = subprocess.Popen(command, stdout=self._output, stderr=subprocess.STDOUT)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         """Ctrl-C or another signal; the exit code."""
@@ -86,9 +87,9 @@ class NodeProcess:
         """End the process if it still runs; everything it printed."""
         if self.is_running:
             self.process.kill()
-        if self._output is None:
-            self._output = self.process.communicate()[0]
-        return self._output
+        self.process.wait()
+        self._output.seek(0)
+        return self._output.read()
 
 
 Starter = Callable[..., NodeProcess]
