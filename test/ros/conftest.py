@@ -71,7 +71,7 @@ class NodeProcess:
         command = [sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *remap, *arguments]
         self.full_name = f"{namespace}/{name}"
         # A file: nobody reads along, and a node that prints into a full pipe would wait for ever.
-        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self.process = subprocess.Popen(command, stdout=self._output, stderr=subprocess.STDOUT)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
@@ -83,13 +83,18 @@ class NodeProcess:
     def is_running(self) -> bool:
         return self.process.poll() is None
 
+    @property
+    def printed(self) -> str:
+        """Everything so far."""
+        size = os.fstat(self._output.fileno()).st_size
+        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")  # the node goes on where it was
+
     def close(self) -> str:
         """End the process if it still runs; everything it printed."""
         if self.is_running:
             self.process.kill()
         self.process.wait()
-        self._output.seek(0)
-        return self._output.read()
+        return self.printed
 
 
 Starter = Callable[..., NodeProcess]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 
 import numpy as np
 import pytest
@@ -26,15 +25,14 @@ def shown(start_for_module, peer):
     arm = Arm(peer, start_for_module, NAMESPACE)
     viewer = start_for_module("viewer", "-p", "port:=18090", namespace=NAMESPACE)
     bring_up(peer, viewer)
-    address: list[str] = []
+    found: list[str] = []
 
-    def listen() -> None:
-        for line in viewer.process.stdout:
-            address.extend(re.findall(r"http://127\.0\.0\.1:\d+", line))
+    def told() -> bool:
+        found[:] = re.findall(r"http://127\.0\.0\.1:\d+", viewer.printed)
+        return bool(found)
 
-    threading.Thread(target=listen, daemon=True).start()
-    peer.wait_for(lambda: bool(address), "the address of the page")
-    return arm, viewer, address[0]
+    peer.wait_for(told, "the address of the page")
+    return arm, viewer, found[0]
 
 
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt install chromium")
