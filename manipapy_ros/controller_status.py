@@ -14,7 +14,7 @@ from manipapy_core.control.loop import Spread
 
 from .control_thread import ControlThread
 from .diagnostics import Level, Report
-from .serialized import Marks, MessageTemplate, time_bytes
+from .serialized import Marks, MessageTemplate, motion_bytes, time_bytes
 from .trajectory_messages import point, seconds
 
 FAR_OFF = 10.0
@@ -43,13 +43,7 @@ class StateMessages:
         """The message of one tick."""
         return self._template.filled(
             time_bytes(stamp.sec, stamp.nanosec),
-            status.q_ref.tobytes(),
-            status.qd_ref.tobytes(),
-            status.qdd_ref.tobytes(),
-            status.q.tobytes(),
-            status.qd.tobytes(),
-            status.error.tobytes(),
-            (status.qd_ref - status.qd).tobytes(),
+            *motion_bytes(status),
             status.tau.tobytes(),
             np.float64(status.rate).tobytes(),
         )

@@ -16,12 +16,20 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
+from manipapy_core.control import Status
+
 _TIME = struct.Struct("<iI")
 
 
 def time_bytes(sec: int, nanosec: int) -> bytes:
     """A time or a duration as messages have it."""
     return _TIME.pack(sec, nanosec)
+
+
+def motion_bytes(status: Status) -> tuple[bytes, ...]:
+    """Reference (position, velocity, acceleration), state and error (position and velocity each) of a tick."""
+    rows = (status.q_ref, status.qd_ref, status.qdd_ref, status.q, status.qd, status.error, status.qd_ref - status.qd)
+    return tuple(row.tobytes() for row in rows)
 
 
 class MessageTemplate:

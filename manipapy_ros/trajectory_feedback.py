@@ -11,7 +11,7 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from manipapy_core.control import Status
 
-from .serialized import Marks, MessageTemplate, time_bytes
+from .serialized import Marks, MessageTemplate, motion_bytes, time_bytes
 from .trajectory_messages import point
 
 GOAL_ID = 16
@@ -63,13 +63,7 @@ class FeedbackPublisher:
             self._template.filled(
                 goal_id,
                 time_bytes(stamp.sec, stamp.nanosec),
-                status.q_ref.tobytes(),
-                status.qd_ref.tobytes(),
-                status.qdd_ref.tobytes(),
-                status.q.tobytes(),
-                status.qd.tobytes(),
-                status.error.tobytes(),
-                (status.qd_ref - status.qd).tobytes(),
+                *motion_bytes(status),
                 *(elapsed,) * 3,
             )
         )
