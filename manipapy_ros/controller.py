@@ -49,6 +49,7 @@ class Controller(ManagedNode):
 
     prompt = True
     frugal = True
+    datagrams = True
 
     def __init__(self) -> None:
         super().__init__("controller", PARAMETERS)

@@ -20,6 +20,7 @@ from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import ManipapyError
 
 from . import params
+from .datagrams import datagrams_only
 from .frugal_executor import frugal_executor
 
 NOTICE_SHUTDOWN = 0.2
@@ -71,6 +72,8 @@ class ManagedNode(LifecycleNode):
     """True: messages must not wait for a busy machine."""
     frugal = False
     """True: the interpreter belongs to a loop; callbacks are plain functions, and no timer goes by simulated time."""
+    datagrams = False
+    """True: a loop must not be held up by those who begin to listen; see datagrams.py."""
     executor_priority = EXECUTOR_PRIORITY
     """Of SCHED_FIFO while a prompt node is active; nodes with a loop set it in `configure`."""
 
@@ -210,7 +213,10 @@ def run(make_node: type[ManagedNode], argv: Sequence[str] | None = None) -> int:
     """
     stop = _StopSignal()
     try:
-        with _realtime_threads() if make_node.prompt else contextlib.nullcontext():
+        with (
+            _realtime_threads() if make_node.prompt else contextlib.nullcontext(),
+            datagrams_only() if make_node.datagrams else contextlib.nullcontext(),
+        ):
             rclpy.init(args=None if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
             node = make_node()
         executor = frugal_executor() if make_node.frugal else SingleThreadedExecutor()

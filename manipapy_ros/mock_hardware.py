@@ -103,6 +103,8 @@ class PerfectArm:
 class MockHardware(ManagedNode):
     """Driver and trajectory controller of a robot that does not exist."""
 
+    datagrams = True
+
     def __init__(self) -> None:
         super().__init__("mock_hardware", PARAMETERS)
         self._arm: PerfectArm | None = None

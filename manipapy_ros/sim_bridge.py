@@ -61,6 +61,7 @@ class SimBridge(ManagedNode):
 
     prompt = True
     frugal = True
+    datagrams = True
 
     def __init__(self) -> None:
         super().__init__("sim_bridge", PARAMETERS)
