@@ -149,6 +149,10 @@ def test_parameters_change_what_is_seen_and_nonsense_is_refused(seen):
     seen.until(lambda m: bool(m.obstacles), "obstacles again")
 
 
+EXPOSED_BEFORE = 20_000_000
+"""Pictures are older than the joint states they come with [ns], as from a real camera: they may come first."""
+
+
 class ByHand:
     """A stereo camera that a test holds in its hand."""
 
@@ -176,7 +180,7 @@ class ByHand:
             image = Image(width=width, height=height, encoding=encoding, step=width)
             image.data = array.array("B", bytes([grey]) * (width * height))
             for message in (info, image):
-                stamp = now - round(side * late * 1e9)
+                stamp = now - EXPOSED_BEFORE - round(side * late * 1e9)
                 message.header.frame_id = frame
                 message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
             self._infos[side].publish(info)
