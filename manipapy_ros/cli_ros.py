@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from manipapy_core.errors import ManipapyError
+from manipapy_core.errors import InputError, ManipapyError
 
 from .bringup import HandOff, Mode, Options, describe
 
@@ -25,7 +25,7 @@ Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
 Seconds = Annotated[Optional[float], typer.Option(help="End after so long [s]; until Ctrl-C when not given.")]  # noqa: UP045
 
-Values = Annotated[Optional[list[float]], typer.Argument(help="Numbers, negative ones too.")]  # noqa: UP045
+Values = Annotated[Optional[list[str]], typer.Argument(help="Numbers, negative ones too.")]  # noqa: UP045
 Joints = Annotated[bool, typer.Option("--joints", help="They are joint positions [rad or m], base first.")]
 Pose = Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of tip in base.")]
 Named = Annotated[str, typer.Option(help="A name that the planner knows, such as home, instead of numbers.")]
@@ -113,11 +113,12 @@ def move(
     planner: PlannerName = "",
 ) -> None:
     """Move around obstacles: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `--pose 0.4 0.1 0.5 0 1 0 0`."""
+    numbers = _numbers(values or [])
     _require_ros()
     from .motion_goals import motion_request
 
     with _robot(namespace) as robot:
-        request = motion_request(lambda: robot.chain, values or [], joints, pose, named, straight, speed, planner)
+        request = motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner)
         with console.status("planning") as line:
             text, error = robot.move(request, lambda phase, share: line.update(f"{phase} {100 * share:.0f} %"))
     console.print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
@@ -134,11 +135,12 @@ def plan(
     planner: PlannerName = "",
 ) -> None:
     """Plan a motion without moving, and print how long it takes and where the time went."""
+    numbers = _numbers(values or [])
     _require_ros()
     from .motion_goals import motion_request
 
     with _robot(namespace) as robot:
-        request = motion_request(lambda: robot.chain, values or [], joints, pose, named, straight, speed, planner)
+        request = motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner)
         console.print(robot.plan(request))
 
 
@@ -171,6 +173,20 @@ def reset(namespace: Namespace = "") -> None:
     """Let an arm move again that the guard has stopped."""
     with _robot(namespace) as robot:
         console.print(escape(robot.arm.reset()))
+
+
+def _numbers(words: list[str]) -> list[float]:
+    """Numbers apart by spaces or commas; what is no option of the command ends up here as well."""
+    found = []
+    for word in " ".join(words).replace(",", " ").split():
+        try:
+            found.append(float(word))
+        except ValueError:
+            raise InputError(
+                f"{word!r} is neither a number nor an option of this command; write numbers apart by spaces or "
+                "commas, such as --joints 0 -1.2 1.4 -0.7 0.5 2 (--help lists the options)"
+            ) from None
+    return found
 
 
 def _robot(namespace: str) -> RobotClient:

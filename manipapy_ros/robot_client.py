@@ -115,6 +115,7 @@ class RobotClient:
         # escaped, or units in brackets are taken for colours and vanish
         columns = map(escape, ("joint", "position [rad or m]", "velocity [per s]", "effort [N m or N]"))
         table = Table(*columns, title=f"{self.client.namespace}/joint_states")
+        table.columns[0].no_wrap = True  # where the window is narrow, headings are broken, not names
         for column in table.columns[1:]:
             column.justify = "right"
         for i, name in enumerate(state.name):

@@ -16,7 +16,7 @@ NAMESPACE = "/typed"
 
 
 def manipapy(*words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "200"}
+    environment = {**os.environ, "COLUMNS": "80"}
     return subprocess.run([*MANIPAPY, *words], capture_output=True, text=True, env=environment, timeout=180)
 
 
@@ -53,7 +53,7 @@ def test_move_to_a_pose_and_one_out_of_reach(robot):
 
 
 def test_a_plan_is_described_and_moves_nothing(robot):
-    planned = manipapy("plan", "--joints", "0", "-1.0", "1.0", "-1.5", "-1.4", "0", "--namespace", NAMESPACE)
+    planned = manipapy("plan", "--joints", "0,-1.0,1.0,-1.5,-1.4,0", "--namespace", NAMESPACE)
     assert planned.returncode == 0, planned.stderr
     assert re.search(r"a motion of \d+\.\d+ s", planned.stdout) and "verification" in planned.stdout
     assert not re.search(r"shoulder_lift_joint\W+-1\.0000", manipapy("state", "--namespace", NAMESPACE).stdout)
@@ -70,6 +70,8 @@ def test_hold_is_answered_and_reset_says_who_can(robot):
     [
         (("move", "1", "2"), "--named"),
         (("move", "--pose", "1", "2"), "seven numbers"),
+        (("move", "--jonits", "1", "2"), "'--jonits' is neither a number nor an option"),
+        (("plan", "--joints", "1,two"), "'two' is neither a number"),
         (("up", "--robot", "no_such_robot"), "ur5"),
         (("up", "--on-failure", "pray"), "restart"),
         (("up", "--mode", "hardware", "--hand-off", "effort"), "far_side_timeout"),
