@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import statistics
+import threading
 import time
 import timeit
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import metadata
+from queue import SimpleQueue
 
 Job = Callable[[], object]
 
@@ -34,13 +38,32 @@ def take_turns(
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def neighbours(slow: Job, fast: Job, *, rounds: int = 41, turn: float = 0.01) -> tuple[float, float, float]:
-    """Median seconds on the wall of two jobs, and the median of the ratios of runs that were neighbours in time.
+@dataclass(frozen=True)
+class Neighbours:
+    """Two jobs that took turns."""
+
+    slow: float
+    fast: float
+    """Median seconds of a run, on the wall."""
+    gain: float
+    """Median of the ratios of neighbours in time."""
+    quiet_gain: float
+    """The same over the quiet rounds; 0 without any, since then nothing was shown."""
+    quiet: int
+    """Rounds before and after which the machine was quiet ..."""
+    rounds: int
+    """... of so many."""
+
+
+def neighbours(slow: Job, fast: Job, quiet: Callable[[], bool], *, rounds: int = 41, turn: float = 0.01) -> Neighbours:
+    """Two jobs in turns.
 
     What others do to a shared machine changes from one hundredth of a second to the next, but neighbours share it.
+    `quiet` tells whether all cores are ours at the moment, by a measurement that has nothing to do with the jobs.
     """
     counts = [runs_within(job, turn) for job in (slow, fast)]
     taken: list[tuple[float, float]] = []
+    flags = [quiet()]
     for _ in range(rounds):
         pair = []
         for job, count in zip((slow, fast), counts):
@@ -49,8 +72,48 @@ def neighbours(slow: Job, fast: Job, *, rounds: int = 41, turn: float = 0.01) ->
                 job()
             pair.append((time.perf_counter() - start) / count)
         taken.append((pair[0], pair[1]))
-    first, second = zip(*taken)
-    return statistics.median(first), statistics.median(second), statistics.median(a / b for a, b in taken)
+        flags.append(quiet())
+    ratios = [a / b for a, b in taken]
+    good = [ratio for ratio, before, after in zip(ratios, flags, flags[1:]) if before and after]
+    first, second = (statistics.median(times) for times in zip(*taken))
+    best = statistics.median(good) if good else 0.0
+    return Neighbours(first, second, statistics.median(ratios), best, len(good), rounds)
+
+
+class SecondCore:
+    """Whether a second core is to be had right now: two threads hash, which needs registers and next to no memory."""
+
+    ENOUGH = 1.8
+    """Times that two threads are faster than one where both have a core."""
+
+    def __init__(self, size: int = 1 << 22) -> None:
+        self._data = bytes(size)
+        self._jobs: SimpleQueue[None] = SimpleQueue()
+        self._done: SimpleQueue[None] = SimpleQueue()
+        threading.Thread(target=self._help, daemon=True).start()
+
+    def __call__(self) -> bool:
+        return self.gain() >= self.ENOUGH
+
+    def gain(self) -> float:
+        """Times that two threads are faster than one."""
+        start = time.perf_counter()
+        self._hash()
+        self._hash()
+        middle = time.perf_counter()
+        self._jobs.put(None)
+        self._hash()
+        self._done.get()
+        return (middle - start) / (time.perf_counter() - middle)
+
+    def _hash(self) -> None:
+        hashlib.sha256(self._data)
+
+    def _help(self) -> None:
+        while True:
+            self._jobs.get()
+            self._hash()
+            self._done.put(None)
 
 
 def runs_within(job: Job, seconds: float) -> int:

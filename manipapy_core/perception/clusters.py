@@ -143,13 +143,13 @@ def find_clusters(
             continue
         part = voxels.select(members)
         cluster = measure(part, settings, planes=planes, up=up, eye=eye, balls=sight is None)
-        thread = np.sort(cluster.size)[1] < 2.0 * voxels.cell or _is_stripe(cluster.points, up, eye)
+        thread = np.sort(cluster.size)[1] < 2.0 * voxels.cell or is_stripe(cluster.points, up, eye)
         if cluster.size.max() < settings.least_size or (thread and len(cluster.points) < 2 * settings.least_points):
             continue  # a cable is long, a smeared edge is not
         if cluster.standing and cluster.size[2] < settings.least_height + settings.height_deviations * cluster.sigma:
             continue  # the table's own noise rises as high
         if cluster.standing and sight is not None:
-            solid = _as_solid(cluster, sight, blur)
+            solid = as_solid(cluster, sight, blur)
             cluster = measure(part, settings, planes=planes, up=up, eye=eye) if solid is None else solid
         labels[members] = len(found)
         found.append(cluster)
@@ -206,12 +206,21 @@ def measure(
     return Cluster(voxels.xyz, lie.pose(R, centre), size, radius, sigma, padding, standing, ball is not None)
 
 
-def _as_solid(cluster: Cluster, sight: Sight, blur: float) -> Cluster | None:
-    """The cluster with the box around the solid that the picture shows; None if that leaves out too much of it."""
+def as_solid(cluster: Cluster, sight: Sight, blur: float, least_evidence: float = -math.inf) -> Cluster | None:
+    """The cluster with the box around the solid that the picture shows.
+
+    Args:
+        sight: The picture.
+        blur: See `find_clusters`.
+        least_evidence: How much likelier than the bare table it must be, see `SolidFound.evidence`.
+
+    Returns:
+        None if there is none, or if it leaves out too much of the cluster.
+    """
     normal = cluster.T_base_box[:3, 2]
     feet, xyz = cluster.centre - 0.5 * cluster.size[2] * normal, cluster.points.astype(np.float64)
     solid = fit_solid(xyz, cluster.sigma, float(cluster.size[2]), sight, feet, normal, blur)
-    if solid is None:
+    if solid is None or solid.evidence <= least_evidence:
         return None
     local = np.abs((xyz - solid.T_base_box[:3, 3]) @ solid.T_base_box[:3, :3])
     outside = np.any(local > 0.5 * solid.size + SLACK + 2.0 * cluster.sigma, axis=1)
@@ -222,7 +231,7 @@ def _as_solid(cluster: Cluster, sight: Sight, blur: float) -> Cluster | None:
     return replace(cluster, T_base_box=solid.T_base_box, size=solid.size, radius=radius, round=solid.round)
 
 
-def _is_stripe(points: NDArray[np.float32], up: ArrayLike, eye: ArrayLike | None) -> bool:
+def is_stripe(points: NDArray[np.float32], up: ArrayLike, eye: ArrayLike | None) -> bool:
     """Whether points lie in a narrow stripe, upright or slanted, as the camera sees them.
 
     Beside a near thing there is a stripe that only one camera sees, and matchers fill it with what is between the thing

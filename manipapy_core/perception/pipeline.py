@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import RobotBody
+from .bumps import find_bumps
 from .camera import StereoModel
 from .clusters import Cluster, find_clusters
 from .detect import Detector, label_clusters
@@ -130,20 +131,15 @@ class Pipeline:
             voxels = voxels.select(self._self_filter.outside(voxels, frame.q, eye, blur=measured.blur))
             work.stage("self", len(voxels), Reason.ONLY_ROBOT)
         stays, planes = self._planes.split(voxels, eye)
-        voxels = voxels.select(stays)
-        work.stage("planes", len(voxels), Reason.ONLY_PLANES)
+        chosen = np.flatnonzero(stays)
+        work.stage("planes", len(chosen), Reason.ONLY_PLANES)
         if np.isfinite(settings.outlier_deviations):
-            voxels = voxels.select(inliers(voxels.xyz, deviations=settings.outlier_deviations))
-            work.stage("outliers", len(voxels), None)
-        clusters, labels = find_clusters(
-            voxels,
-            settings.clusters,
-            planes=planes,
-            up=settings.planes.up,
-            eye=eye,
-            sight=measured.sight if measured.depth is not None else None,
-            blur=measured.blur,
-        )
+            chosen = chosen[inliers(voxels.xyz[chosen], deviations=settings.outlier_deviations)]
+            work.stage("outliers", len(chosen), None)
+        clusters, labels = self._cluster(voxels, chosen, planes, eye, measured)
+        shown = labels >= 0
+        shown[chosen] = True
+        voxels, labels = voxels.select(shown), labels[shown]
         work.stage("clusters", len(clusters), Reason.ONLY_NOISE)
         names = None
         if self.detector is not None and measured.image is not None and measured.camera is not None:
@@ -158,6 +154,32 @@ class Pipeline:
         self._last_time_ns = frame.time_ns
         work.done("tracks")
         return self._result(frame, work, measured, voxels, labels, planes)
+
+    def _cluster(
+        self,
+        voxels: Voxels,
+        chosen: NDArray[np.intp],
+        planes: tuple[PlaneFound, ...],
+        eye: NDArray[np.float64],
+        measured: Measured,
+    ) -> tuple[tuple[Cluster, ...], NDArray[np.int64]]:
+        """Things among the chosen points, and those that rise from a plane too little to be chosen.
+
+        Returns:
+            The things, and per point of all the number of its thing, −1 for none.
+        """
+        how, up, blur = self._settings.clusters, self._settings.planes.up, measured.blur
+        sight = measured.sight if measured.depth is not None else None
+        clear = voxels.select(chosen)
+        clusters, own = find_clusters(clear, how, planes=planes, up=up, eye=eye, sight=sight, blur=blur)
+        labels = np.full(len(voxels), -1, np.int64)
+        labels[chosen] = own
+        if sight is not None:
+            bumps = find_bumps(voxels, how, planes=planes, clusters=clusters, up=up, sight=sight, blur=blur)
+            for number, (_, members) in enumerate(bumps, len(clusters)):
+                labels[members] = number
+            clusters += tuple(bump for bump, _ in bumps)
+        return clusters, labels
 
     def _near_robot(self, clusters: Sequence[Cluster], frame: Frame, blur: float) -> list[bool]:
         """Which clusters hug the robot so closely that they may be what the filter has left of it."""

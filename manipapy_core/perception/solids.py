@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .. import lie
 from .sight import Sight
-from .solid_search import BALL, BOX, CYLINDER, KINDS, LYING, best_solids
+from .solid_search import BALL, BOX, CYLINDER, KINDS, LYING, TRUNCATED, best_solids
 
 Array = NDArray[np.float64]
 
@@ -53,6 +53,8 @@ class SolidFound:
     """Of that box [m], shape (3,)."""
     round: bool
     """Whether it is most likely a ball."""
+    evidence: float
+    """By how much −2 log likelihood is lower than that of a bare table, which has nothing to adjust."""
 
 
 def fit_solid(
@@ -86,10 +88,12 @@ def fit_solid(
         return None
     sharpness = 1.0 / math.hypot(NOISE_SHARE * sigma, FLOOR)
     numbers, scores = best_solids(local, height, eye_local, pixels, sharpness, 1.0 / PIXELS_PER_MEASUREMENT)
+    nearer = np.fmin(pixels[:, 3] - pixels[:, 4], 0.0) * sharpness  # where nothing was measured, nothing is nearer
+    bare = float(np.minimum(nearer * nearer, TRUNCATED).sum()) / PIXELS_PER_MEASUREMENT
     centre, size, turn = _mean_box(numbers, scores)
     c, s = math.cos(turn), math.sin(turn)
     T = lie.pose(R @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), origin + R @ centre)
-    return SolidFound(T, size, int(np.argmin(scores)) == BALL)
+    return SolidFound(T, size, int(np.argmin(scores)) == BALL, bare - float(scores.min()))
 
 
 def _pixels(
