@@ -39,7 +39,7 @@ GATHERED = 1.5
 """A bump has so many times the points of the smallest cluster ..."""
 NARROWEST = 0.022
 """... and is so wide in both directions [m] ..."""
-WIDEST = 0.12
+WIDEST = 0.08
 """... but not wider than this [m]: larger things rise higher, and large waves of a table are none."""
 LEAST_EVIDENCE = 0.0
 """By which the solid must be likelier than the bare table (−2 log likelihood)."""

@@ -22,6 +22,13 @@ LID = 0.2
 """Below a table nothing is seen; below the lids of things are their sides. How deep is looked [m] ..."""
 SIDES = 0.3
 """... and how many points may be there, by the number of points in the plane."""
+UNEVEN = 0.6
+"""Four of five points of a plane lie within this share of its thickness: those of a table gather about its middle, but
+those of things through which a plane is laid fill it evenly."""
+SQUARE = 0.1
+"""Edge of squares [m] ..."""
+SCATTERED = 0.25
+"""... of which a table is seen in more than this share; what is level in fewer are the lids of scattered things."""
 BELOW = 0.1
 """A floor lies at least so far below a table [m]."""
 
@@ -77,6 +84,8 @@ class PlaneFound:
     lower: Array
     upper: Array
     """Corners of the rectangle that was seen of it, along `axes` [m], shape (2,)."""
+    cover: float
+    """Share of the rectangle's squares of 10 cm in which it was seen."""
 
     def heights(self, points: ArrayLike) -> Array:
         """Above the plane [m], shape (..., 3) to (...)."""
@@ -135,6 +144,8 @@ class PlaneFilter:
                 if plane is None:
                     break
                 lower = all(plane.offset < other.offset - BELOW for other in found)
+                if not (found and lower) and plane.cover < SCATTERED:
+                    break
                 if plane.support < chosen.least_share * len(xyz) and not lower:
                     break
                 found.append(plane)
@@ -197,19 +208,31 @@ class PlaneFilter:
             weights = 1.0 / np.maximum(sigma[some][near], 1e-4).astype(np.float64)
             normal, offset = _least_squares(xyz[some][near], weights, normal)
         along = xyz @ normal
-        near = np.abs(along - offset) <= self._thickness(noise, along, eye @ normal)
+        share = np.abs(along - offset) / self._thickness(noise, along, eye @ normal)
+        near = share <= 1.0
         support = int(np.count_nonzero(near))
-        if support < least:
+        if support < least or np.quantile(share[near], 0.8) > UNEVEN:
             return None
         if abs(normal @ np.asarray(chosen.up)) < (math.cos(chosen.tilt) - 1e-9) * np.linalg.norm(chosen.up):
             return None
         flat = xyz[near] @ plane_axes(normal)
         # A few strays of another surface at the same height shall not make a table larger.
         lower, upper = np.quantile(flat, [0.003, 0.997], axis=0)
+        cover = _cover(flat, lower, upper)
         if memory is not None:
             lower, upper = np.minimum(lower, memory.lower), np.maximum(upper, memory.upper)
-        plane = PlaneFound(normal, offset, support, memory is not None, lower, upper)
+        plane = PlaneFound(normal, offset, support, memory is not None, lower, upper, cover)
         return None if memory is None and self._is_lids(xyz, noise, eye, plane) else plane
+
+
+def _cover(flat: Array, lower: Array, upper: Array) -> float:
+    """Share of the squares in a rectangle that hold points, shape (points, 2)."""
+    inside = np.all((flat >= lower) & (flat <= upper), axis=1)
+    square = np.maximum((upper - lower) / np.maximum(np.ceil((upper - lower) / SQUARE), 1.0), 1e-9)
+    row, column = ((flat[inside] - lower) / square * (1.0 - 1e-9)).astype(np.intp).T
+    held = np.zeros((row.max(initial=0) + 1, column.max(initial=0) + 1), np.bool_)
+    held[row, column] = True
+    return float(held.mean())
 
 
 def plane_axes(normal: Array) -> Array:

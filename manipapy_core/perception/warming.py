@@ -41,7 +41,7 @@ def _understand_a_cube() -> None:
     rows = np.arange(0.0, 0.05, 0.01)
     xyz = np.stack(np.meshgrid(rows, rows, rows + 0.01), axis=-1).reshape(-1, 3).astype(np.float32)
     voxels = Voxels(xyz, np.full(len(xyz), 0.002, np.float32), np.full(len(xyz), 4, np.int32), 0.01)
-    table = PlaneFound(np.array([0.0, 0.0, 1.0]), 0.0, 1000, False, np.full(2, -1.0), np.full(2, 1.0))
+    table = PlaneFound(np.array([0.0, 0.0, 1.0]), 0.0, 1000, False, np.full(2, -1.0), np.full(2, 1.0), 1.0)
     T = lie.pose(lie.exp_so3([0.0, 0.75 * np.pi, 0.0]), [-1.0, 0.0, 1.0])
     K = np.array([[100.0, 0.0, 40.0], [0.0, 100.0, 30.0], [0.0, 0.0, 1.0]])
     sight = Sight(np.full((60, 80), np.sqrt(2.0), np.float32), K, T)

@@ -139,6 +139,32 @@ def test_lids_of_things_on_a_table_that_is_not_seen_are_no_table():
     assert plane.offset == pytest.approx(0.0, abs=0.002) and stays[: len(things)].mean() > 0.8
 
 
+def test_a_plane_through_small_things_is_no_table():
+    """Five balls on a table of which next to nothing is seen: a plane through them all would make them vanish."""
+    rng = np.random.default_rng(3)
+    out = rng.normal(size=(5, 90, 3))
+    balls = 0.022 * out / np.linalg.norm(out, axis=-1, keepdims=True)
+    balls[..., 2] = np.abs(balls[..., 2])  # seen from above
+    middles = np.column_stack([rng.uniform(-0.5, 0.5, (5, 2)), np.full(5, 0.022)])
+    things = (balls + middles[:, None]).reshape(-1, 3)
+    noisy = Voxels(
+        things.astype(np.float32), np.full(len(things), 0.012, np.float32), np.ones(len(things), np.int32), 0.01
+    )
+    stays, found = PlaneFilter().split(noisy, eye=[1.5, 0.0, 1.2])
+    assert found == () and stays.all()
+
+
+def test_a_table_as_noisy_as_promised_is_a_table():
+    """The more so far away, where noise is many times the margin."""
+    rng = np.random.default_rng(4)
+    eye, sigma = np.array([2.0, 0.0, 1.5]), np.full(4000, 0.03, np.float32)
+    flat = np.column_stack([rng.uniform(-0.6, 0.6, (4000, 2)), np.zeros(4000)])
+    sight = (flat - eye) / np.linalg.norm(flat - eye, axis=1, keepdims=True)
+    xyz = (flat + rng.normal(0.0, 0.03, (4000, 1)) * sight).astype(np.float32)
+    stays, (plane,) = PlaneFilter().split(Voxels(xyz, sigma, np.ones(4000, np.int32), 0.01), eye=eye)
+    assert plane.offset == pytest.approx(0.0, abs=0.003) and stays.mean() < 0.05
+
+
 def test_walls_stay_unless_asked_for():
     wall = np.column_stack([np.full(2000, 0.5), RNG.uniform(-0.5, 0.5, (2000, 2))])
     stays, found = PlaneFilter().split(voxels(wall), eye=[0.0, 0.0, 0.0])
