@@ -4,9 +4,10 @@ Example: `ros2 launch manipapy model.launch.py robot:=panda namespace:=left`
 """
 
 import os
+from pathlib import Path
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, RegisterEventHandler
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessStart
 from launch.events import matches_action
@@ -17,13 +18,18 @@ from launch_ros.events.lifecycle import ChangeState
 from launch_ros.substitutions import FindPackageShare
 from lifecycle_msgs.msg import Transition
 
+from manipapy_ros.bringup import LOG_LEVELS, BringupError, configured_robots, local_discovery
+from manipapy_ros.launching import TRUTHS
+
 # Discovery stays on this machine unless the user says otherwise.
-os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+os.environ.update(local_discovery())
 
 ARGUMENTS = [
     DeclareLaunchArgument("robot", default_value="ur5", description="Robot with a parameter file of that name"),
     DeclareLaunchArgument("namespace", default_value="", description="Namespace of the node, for several robots"),
-    DeclareLaunchArgument("use_sim_time", default_value="false", description="Take the time from /clock"),
+    DeclareLaunchArgument(
+        "use_sim_time", default_value="false", description="Take the time from /clock", choices=TRUTHS
+    ),
     DeclareLaunchArgument(
         "params_file",
         default_value=[
@@ -32,9 +38,20 @@ ARGUMENTS = [
         ],
         description="Parameters of the node; config/<robot>.yaml of this package when not given",
     ),
-    DeclareLaunchArgument("autostart", default_value="true", description="Configure and activate at once"),
-    DeclareLaunchArgument("log_level", default_value="info", description="debug, info, warn, error or fatal"),
+    DeclareLaunchArgument(
+        "autostart", default_value="true", description="Configure and activate at once", choices=TRUTHS
+    ),
+    DeclareLaunchArgument("log_level", default_value="info", description="Of the node", choices=LOG_LEVELS),
 ]
+
+
+def _check(context: LaunchContext) -> None:
+    """launch_ros only warns of a missing file, and the node would come up as the robot of its default."""
+    path = LaunchConfiguration("params_file").perform(context)
+    if not Path(path).is_file():
+        raise BringupError(
+            f"no parameter file {path!r}; give params_file, or a robot of {', '.join(configured_robots())}"
+        )
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -67,6 +84,9 @@ def generate_launch_description() -> LaunchDescription:
             start_state="configuring",
             goal_state="inactive",
             entities=[request(Transition.TRANSITION_ACTIVATE)],
+            handle_once=True,
         )
     )
-    return LaunchDescription([*ARGUMENTS, activate_when_configured, configure_when_started, node])
+    return LaunchDescription(
+        [*ARGUMENTS, OpaqueFunction(function=_check), activate_when_configured, configure_when_started, node]
+    )

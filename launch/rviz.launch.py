@@ -3,13 +3,18 @@
 Example: `ros2 launch manipapy rviz.launch.py use_sim_time:=true namespace:=left`
 """
 
+import os
+
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from manipapy_ros.bringup import absolute_namespace
+from manipapy_ros.bringup import absolute_namespace, local_discovery
 from manipapy_ros.launching import TRUTHS, rviz_node
+
+# As the nodes that it shows: discovery stays on this machine unless the user says otherwise.
+os.environ.update(local_discovery())
 
 
 def _rviz(context: LaunchContext) -> list[Node]:

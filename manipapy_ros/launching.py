@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch import Action, LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
@@ -18,7 +18,6 @@ from launch.actions import (
     OpaqueFunction,
     RegisterEventHandler,
     SetEnvironmentVariable,
-    Shutdown,
 )
 from launch.event_handlers import OnProcessExit, OnProcessStart
 from launch.events import matches_action
@@ -114,7 +113,7 @@ def rviz_node(namespace: str, use_sim_time: bool) -> Node:
         namespace=namespace,
         arguments=["-d", str(layout)],
         parameters=[{"use_sim_time": use_sim_time}],
-        remappings=[("/tf", "tf"), ("/tf_static", "tf_static"), ("/robot_description", "robot_description")],
+        remappings=[(f"/{name}", name) for name in ("tf", "tf_static", "robot_description", "clock")],
         output="log",
     )
 
@@ -133,24 +132,25 @@ def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     entities: list[LaunchDescriptionEntity] = [
         SetEnvironmentVariable(name, value) for name, value in bringup.environment.items() if name not in os.environ
     ]
+    if LaunchConfiguration("rviz").perform(context) == "true":
+        # Before the nodes: should it not be installed, launch ends at once and would leave them running.
+        entities.append(rviz_node(bringup.namespace, bool(bringup.nodes[-1].parameters["use_sim_time"])))
     if LaunchConfiguration("autostart").perform(context) == "true":
-        entities += _bring_to_life(nodes)
+        entities += _bring_to_life(
+            nodes, f"up: {', '.join(bringup.full_name(spec.executable) for spec in bringup.nodes)}"
+        )
     for node, spec in zip(nodes, bringup.nodes, strict=True):
         # One that dies takes the others down: the bridge and ros2_control hold the arm by themselves.
         handler = OnProcessExit(target_action=node, on_exit=_take_the_others_down(f"{spec.executable} ended"))
         entities.append(RegisterEventHandler(handler))
-    entities += nodes
-    if LaunchConfiguration("rviz").perform(context) == "true":
-        simulated = bool(bringup.nodes[-1].parameters["use_sim_time"])
-        entities.append(rviz_node(bringup.namespace, simulated))
-    return entities
+    return [*entities, *nodes]
 
 
 def _take_the_others_down(reason: str) -> Callable[[ProcessExited, LaunchContext], list[LaunchDescriptionEntity]]:
     """What to do when a node ends; nothing if all are ending, because a second shutdown is an error of launch_ros."""
 
     def on_exit(_: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        return [] if context.is_shutdown else [LogInfo(msg=reason), Shutdown(reason=reason)]
+        return [] if context.is_shutdown else [_end(reason)]
 
     return on_exit
 
@@ -168,15 +168,40 @@ def _lifecycle_node(bringup: Bringup, spec: NodeSpec) -> LifecycleNode:
     )
 
 
-def _bring_to_life(nodes: Sequence[LifecycleNode]) -> list[LaunchDescriptionEntity]:
-    """Configure one after the other, then activate one after the other, as `manipapy up` does."""
+def _end(reason: str) -> OpaqueFunction:
+    """Takes everything down with exit code 1; the action Shutdown would end with 0."""
+
+    def fail(_: LaunchContext) -> None:
+        raise BringupError(reason)
+
+    return OpaqueFunction(function=fail)
+
+
+def _bring_to_life(nodes: Sequence[LifecycleNode], up: str) -> list[LaunchDescriptionEntity]:
+    """Configure one after the other, then activate one after the other, as `manipapy up` does.
+
+    A transition that fails meanwhile ends everything; later ones are the business of whoever asks for them.
+    """
+    is_up = False
+
+    def note(_: LaunchContext) -> list[LaunchDescriptionEntity]:
+        nonlocal is_up
+        is_up = True
+        return [LogInfo(msg=up)]
+
+    def failed(context: LaunchContext, node: LifecycleNode) -> list[LaunchDescriptionEntity]:
+        over = is_up or context.is_shutdown
+        return [] if over else [_end(f"{node.node_name}: the transition failed; the lines above say why")]
 
     def request(node: LifecycleNode, transition: int) -> EmitEvent:
         return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
 
-    def after(node: LifecycleNode, start: str, goal: str, then: EmitEvent) -> RegisterEventHandler:
+    def after(node: LifecycleNode, start: str | None, goal: str, then: Action) -> RegisterEventHandler:
+        # Once: whoever takes a node down and up by hand later must not set the others going.
         return RegisterEventHandler(
-            OnStateTransition(target_lifecycle_node=node, start_state=start, goal_state=goal, entities=[then])
+            OnStateTransition(
+                target_lifecycle_node=node, start_state=start, goal_state=goal, entities=[then], handle_once=True
+            )
         )
 
     configure, activate = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
@@ -187,4 +212,8 @@ def _bring_to_life(nodes: Sequence[LifecycleNode]) -> list[LaunchDescriptionEnti
         entities.append(after(node, "configuring", "inactive", request(following, configure)))
         entities.append(after(node, "activating", "active", request(following, activate)))
     entities.append(after(nodes[-1], "configuring", "inactive", request(nodes[0], activate)))
+    entities.append(after(nodes[-1], "activating", "active", OpaqueFunction(function=note)))
+    for node in nodes:
+        for start, goal in (("configuring", "unconfigured"), ("activating", "inactive"), (None, "errorprocessing")):
+            entities.append(after(node, start, goal, OpaqueFunction(function=failed, args=[node])))
     return entities
