@@ -11,6 +11,9 @@ from numba import njit
 
 from .simplex import FULL, OPTIMAL, support
 
+ROUNDING = 1e-11
+"""Corners are known this well, as a share of the projected box."""
+
 
 @njit(cache=True, nogil=True)
 def set_plane(X, corners, facet, planes):  # type: ignore[no-untyped-def]
@@ -56,12 +59,48 @@ def first_facets(X, tetrahedron, corners, planes, alive):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def insert(point, visible, X, corners, planes, alive, proved, facets, starts, ends):  # type: ignore[no-untyped-def]
+def are_neighbours(corners, one, other):  # type: ignore[no-untyped-def]
+    """Whether two facets share an edge."""
+    for a in range(3):
+        for b in range(3):
+            if corners[one, a] == corners[other, (b + 1) % 3] and corners[one, (a + 1) % 3] == corners[other, b]:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def facets_that_see(point, visible, X, corners, planes, alive, facets, front):  # type: ignore[no-untyped-def]
+    """Finds the facets that a point lies beyond, from the one that it lies farthest beyond to neighbours of neighbours.
+
+    The normal of a sliver is uncertain, so one elsewhere may seem to see the point by a hair's breadth. To replace it
+    as well would turn the surface inside out.
+    """
+    count, best = 0, visible
+    for facet in range(facets):
+        if not alive[facet]:
+            continue
+        beyond = height(planes, facet, X, point)
+        if beyond > visible:
+            front[count] = facet
+            if beyond > best:
+                front[0], front[count], best = front[count], front[0], beyond
+            count += 1
+    reached, at = min(count, 1), 0
+    while at < reached:
+        for other in range(reached, count):
+            if are_neighbours(corners, front[at], front[other]):
+                front[reached], front[other] = front[other], front[reached]
+                reached += 1
+        at += 1
+    return reached
+
+
+@njit(cache=True, nogil=True)
+def insert(point, visible, X, corners, planes, alive, proved, facets, starts, ends, front):  # type: ignore[no-untyped-def]
     """Replaces the facets that see a point by a fan from their rim to it; returns the new number of facets or −1."""
     edges = 0
-    for facet in range(facets):
-        if not alive[facet] or height(planes, facet, X, point) <= visible:
-            continue
+    for i in range(facets_that_see(point, visible, X, corners, planes, alive, facets, front)):
+        facet = front[i]
         alive[facet] = False
         for side in range(3):
             a, b = corners[facet, side], corners[facet, (side + 1) % 3]
@@ -120,13 +159,13 @@ def grow_hull(N, A, b, gap, visible, Y, X, count, tetrahedron, corners, planes, 
     most = corners.shape[0]
     alive, proved = np.zeros(most, np.bool_), np.zeros(most, np.bool_)
     known, planes_known = np.empty((most, 4)), 0
-    starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    starts, ends, front = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     first_facets(X, tetrahedron, corners, planes, alive)
     facets, asked = 4, 0
     for point in range(count):
         if facets < 0:
             return FULL, count, 0
-        facets = insert(point, visible, X, corners, planes, alive, proved, facets, starts, ends)
+        facets = insert(point, visible, X, corners, planes, alive, proved, facets, starts, ends, front)
     while True:
         looked = 0
         while looked < facets and (not alive[asked] or proved[asked]):
@@ -160,7 +199,7 @@ def grow_hull(N, A, b, gap, visible, Y, X, count, tetrahedron, corners, planes, 
                 break
         if twin:
             continue
-        facets = insert(count, visible, X, corners, planes, alive, proved, facets, starts, ends)
+        facets = insert(count, visible, X, corners, planes, alive, proved, facets, starts, ends, front)
         if facets < 0:
             return FULL, count, 0
         count += 1
@@ -177,7 +216,11 @@ def grow_hull(N, A, b, gap, visible, Y, X, count, tetrahedron, corners, planes, 
 
 @njit(cache=True, nogil=True)
 def is_closed_and_convex(X, count, corners, facets, planes, tolerance):  # type: ignore[no-untyped-def]
-    """Euler's count for a triangulated sphere, and no point beyond any facet."""
+    """Euler's count for a triangulated sphere, and no point beyond any facet.
+
+    Corners are known to `ROUNDING`, so the plane of a sliver tips by that over its height. Planes are moved outwards
+    until no corner is beyond, within the tolerance or what a sliver does not know better.
+    """
     used = np.zeros(count, np.bool_)
     for facet in range(facets):
         for a in range(3):
@@ -188,7 +231,27 @@ def is_closed_and_convex(X, count, corners, facets, planes, tolerance):  # type:
     if facets != 2 * vertices - 4:
         return False
     for facet in range(facets):
+        beyond = 0.0
         for i in range(count):
-            if height(planes, facet, X, i) > tolerance:
-                return False
+            beyond = max(beyond, height(planes, facet, X, i))
+        if beyond > tolerance and beyond * sliver_height(X, corners, facet) > ROUNDING:
+            return False
+        planes[facet, 3] += beyond
     return True
+
+
+@njit(cache=True, nogil=True)
+def sliver_height(X, corners, facet):  # type: ignore[no-untyped-def]
+    """Smallest height of a triangle: twice its area over its longest side."""
+    longest, area = 0.0, 0.0
+    i, j, k = corners[facet, 0], corners[facet, 1], corners[facet, 2]
+    for axis in range(3):
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        across = (X[j, u] - X[i, u]) * (X[k, v] - X[i, v]) - (X[j, v] - X[i, v]) * (X[k, u] - X[i, u])
+        area += across * across
+    for a in range(3):
+        p, q, side = corners[facet, a], corners[facet, (a + 1) % 3], 0.0
+        for axis in range(3):
+            side += (X[p, axis] - X[q, axis]) ** 2
+        longest = max(longest, side)
+    return np.sqrt(area / longest) if longest > 0.0 else 0.0

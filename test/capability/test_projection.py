@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
 from capability.scipy_route import interior, random_scene, volume
@@ -138,3 +141,17 @@ def test_a_facet_whose_corners_lie_on_a_line_bounds_nothing():
     )
     assert volume == pytest.approx(1 / 6) and len(triangles) == 6
     assert len(normals) == 4 and (points @ normals.T <= offsets + 1e-12).all()
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_crowded_arm_has_a_polytope(number):
+    """Velocities of a Panda among ten boxes, with slivers among the faces: no hull of these was found once."""
+    data = np.load(Path(__file__).parent / "data" / "crowded_panda.npz")
+    matrix, A, b = (data[f"{name}_{number}"] for name in ("matrix", "A", "b"))
+    found = project(matrix, JointSet(-np.ones(7), np.ones(7), A, b))
+    assert found.volume == pytest.approx(ConvexHull(found.vertices).volume, rel=1e-9)
+    assert (found.vertices @ found.normals.T - found.offsets).max() < 1e-12
+    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    for direction in np.random.default_rng(0).normal(size=(30, 3)):
+        farthest = linprog(-direction @ matrix, A_ub=A, b_ub=b, bounds=[(-1.0, 1.0)] * 7, options=exact)
+        assert (found.vertices @ direction).max() == pytest.approx(-farthest.fun, abs=1e-8)
