@@ -106,6 +106,8 @@ def node_processes() -> Iterator[Starter]:
     started: list[NodeProcess] = []
 
     def start(name: str, *arguments: str, namespace: str = "") -> NodeProcess:
+        if name == "sim_bridge":
+            pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
         started.append(NodeProcess(name, *arguments, namespace=namespace))
         return started[-1]
 

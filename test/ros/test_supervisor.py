@@ -42,6 +42,7 @@ def moved(namespace: str, chain, goal, **options) -> np.ndarray:
 
 
 def test_a_simulated_arm_comes_up_moves_and_ends_by_itself(domain, ur5, gentle):
+    pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     arguments = ("--namespace", "/timed", "--params-file", gentle, "--seconds", "12")
     with suite(*arguments, domain=domain) as timed:
         timed.wait_until_up()
@@ -52,6 +53,7 @@ def test_a_simulated_arm_comes_up_moves_and_ends_by_itself(domain, ur5, gentle):
 
 
 def test_ctrl_c_ends_everything_within_three_seconds(domain, gentle):
+    pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     with suite("--namespace", "/stopped", "--params-file", gentle, domain=domain) as stopped:
         stopped.wait_until_up()
         started = time.monotonic()
