@@ -70,7 +70,7 @@ def find_bumps(
     found: list[tuple[Cluster, NDArray[np.intp]]] = []
     for plane in planes:
         risen = _risen(voxels, plane, eye)
-        risen = risen[_is_apart(voxels.xyz[risen], clusters)]
+        risen = risen[_is_apart(voxels.xyz[risen], [*clusters, *(bump for bump, _ in found)])]
         if len(risen) < GATHERED * settings.least_points:
             continue
         raw = dbscan(voxels.xyz[risen], max(settings.eps, 1.8 * voxels.cell), settings.min_samples)
