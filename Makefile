@@ -88,7 +88,7 @@ bench: bench-core bench-ik bench-collision bench-planning bench-polytope bench-r
 # make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 tells the planner of the box instead of
 # letting it see; VIEWER=1 adds a web page that shows everything.
 sim: setup
-	@$(bin)/python -m manipapy_ros.demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(filter 0,$(PERCEPTION)),,--perception) $(if $(VIEWER),--viewer)
+	@$(bin)/python examples/sim_demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(filter 0,$(PERCEPTION)),,--perception) $(if $(VIEWER),--viewer)
 
 clean:
 	rm -rf build dist install log manipapy_msgs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -105,8 +105,8 @@ setup(
     entry_points={
         "console_scripts": ["manipapy = manipapy_core.cli:main"],
         "manipapy.commands": [
-            "capability = manipapy_core.cli_capability:register",
-            "ros = manipapy_ros.cli_ros:register",
+            "capability = manipapy_core.cli.capability:register",
+            "ros = manipapy_ros.bringup.cli:register",
         ],
     },
     data_files=[

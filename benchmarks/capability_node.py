@@ -26,9 +26,9 @@ from ros_nodes import JOINTS, Peer, parameters, processes, ros
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import MarkerArray
 
-from manipapy_ros import qos
-from manipapy_ros.bringup import TRAJECTORY_CONTROLLER
-from manipapy_ros.hot_topics import HotSubscription
+from manipapy_ros.bringup.description import TRAJECTORY_CONTROLLER
+from manipapy_ros.common import qos
+from manipapy_ros.realtime.polled_topics import PolledSubscription
 
 HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])
 AMPLITUDE = np.array([0.7, 0.3, 0.4, 0.5, 0.5, 0.8])
@@ -125,8 +125,8 @@ def nodes(polytopes: list[str]) -> Iterator[tuple[Bench, subprocess.Popen[bytes]
 def watch(polytopes: list[str], boxes: int, seconds: float) -> dict[str, float]:
     """What arrives in so many seconds while the arm moves."""
     with nodes(polytopes) as (bench, process):
-        topic = HotSubscription(bench.node, PolytopeArray, "capability/polytopes", qos.STATE)
-        HotSubscription(bench.node, MarkerArray, "capability/polytope_markers", qos.NEWEST)  # so that they are sent
+        topic = PolledSubscription(bench.node, PolytopeArray, "capability/polytopes", qos.STATE)
+        PolledSubscription(bench.node, MarkerArray, "capability/polytope_markers", qos.NEWEST)  # so that they are sent
         bench.wait_for(lambda: topic.publishers > 0 and bench.trajectories.get_subscription_count() > 0)
         bench.surround(boxes)
         bench.move(seconds + 10.0)

@@ -16,8 +16,8 @@ from problems import ROOT  # noqa: F401  (puts the library and the tests' refere
 from report import Report, nanoseconds
 
 from geometry.arms import ENDS, CoalScene, arm, coal_table, configurations, table_world
-from manipapy_core.compiler.checker_engine import checker_code
 from manipapy_core.geometry import Checker
+from manipapy_core.geometry.codegen.engine import checker_code
 
 BATCH = 20_000
 SCENES = 5

@@ -27,7 +27,7 @@ from ros_nodes import JOINTS, Peer, parameters, processes, ros
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from manipapy_core.control import LAWS, LoopReport, LoopSettings, PeriodicLoop
-from manipapy_ros.controller_settings import PHASE
+from manipapy_ros.controller.settings import PHASE
 
 HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])
 AMPLITUDE = np.array([0.7, 0.35, 0.5, 0.5, 0.5, 0.8])

@@ -23,8 +23,9 @@ from ours import FIVE
 from report import Report, nanoseconds, times
 
 from manipapy_core import Robot
-from manipapy_core.compiler import RECIPES, gpu
-from manipapy_core.compiler.gpu_doctor import Diagnosis, diagnose, look
+from manipapy_core.compiler import RECIPES
+from manipapy_core.compiler.cuda import device
+from manipapy_core.compiler.cuda.diagnosis import Diagnosis, diagnose, look
 from manipapy_core.compiler.mechanism import from_chain
 from manipapy_core.dynamics import GRAVITY
 from manipapy_core.model.chain import Chain
@@ -131,7 +132,7 @@ def gpu_extremes(chain: Chain, states: list[Any]) -> dict[str, Job]:
     function, stream = FIVE["inverse_dynamics"][0], cupy.cuda.get_current_stream()
     columns = [cupy.ascontiguousarray(cupy.asarray(state).T) for state in states]
     gravity = cupy.asarray(GRAVITY, dtype=states[0].dtype)
-    kernel = gpu.bind(chain, "inverse_dynamics", gpu.Layout.COLUMNS)
+    kernel = device.bind(chain, "inverse_dynamics", device.Layout.COLUMNS)
 
     def unchecked() -> None:
         kernel.run(*columns, gravity, checked=False)

@@ -22,7 +22,7 @@ from perception_peers import NaivePipeline, peer_dbscans
 from perception_scene import Seen, camera_to_obstacle, look
 from report import Report
 
-from manipapy_core.perception import Pipeline, PipelineSettings, Points, StereoPair, dbscan, voxel_grid
+from manipapy_core.perception import PerceptionPipeline, PerceptionSettings, Points, StereoPair, dbscan, voxel_grid
 
 SIZES = ((320, 240), (640, 480))
 THREAD = time.thread_time
@@ -106,9 +106,7 @@ def latency(report: Report, rounds: int) -> None:
     rows = [[name, f"{1e3 * np.median(times):.1f}", f"{1e3 * max(times):.1f}"] for name, times in taken.items()]
     report.table(["part", "median", "largest"], rows)
     report.note("rendered in a process of its own, matched from both sides as in `make sim`; without DDS")
-    report.promise(
-        "camera to obstacle", {"": 1e3 * float(np.median(taken["whole"]))}, 150.0, at_least=False, unit="ms"
-    )
+    report.promise("camera to obstacle", {"": 1e3 * float(np.median(taken["whole"]))}, 150.0, at_least=False, unit="ms")
 
 
 def voxels(report: Report, scene: Seen, rounds: int) -> None:
@@ -152,15 +150,15 @@ def clustering(report: Report, scene: Seen) -> None:
     report.promise("scikit-learn / manipapy, DBSCAN of 20k points", {"": ratios["20000"]}, 3.0, at_least=True)
 
 
-def ours_settings(scene: Seen) -> PipelineSettings:
-    return PipelineSettings(lower=scene.lower, upper=scene.upper)
+def ours_settings(scene: Seen) -> PerceptionSettings:
+    return PerceptionSettings(lower=scene.lower, upper=scene.upper)
 
 
 class Feeder:
     """Feeds the same pair again and again, each time a tenth of a second later."""
 
     def __init__(self, scene: Seen):
-        self.pipeline = Pipeline(scene.stereo, body=scene.body, settings=ours_settings(scene))
+        self.pipeline = PerceptionPipeline(scene.stereo, body=scene.body, settings=ours_settings(scene))
         self.frame = StereoPair(0, scene.T_base_left, scene.left, scene.right, scene.q)
 
     def next(self) -> None:

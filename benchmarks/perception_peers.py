@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from manipapy_core.perception import PipelineSettings, StereoModel
+from manipapy_core.perception import PerceptionSettings, StereoModel
 
 
 class NaivePipeline:
     """SGBM, reprojection, a voxel grid by sorting, DBSCAN."""
 
-    def __init__(self, stereo: StereoModel, settings: PipelineSettings):
+    def __init__(self, stereo: StereoModel, settings: PerceptionSettings):
         import cv2
 
         self.settings = settings

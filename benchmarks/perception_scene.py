@@ -9,8 +9,17 @@ import numpy as np
 
 from manipapy_core import Robot
 from manipapy_core.geometry import RobotBody
-from manipapy_core.perception import MatcherSettings, Pipeline, PipelineSettings, StereoModel, StereoPair
-from manipapy_core.sim import Mirror, Pinhole, StereoCamera, StereoFrame, StereoProcess, World, look_at, read_scene
+from manipapy_core.perception import MatcherSettings, PerceptionPipeline, PerceptionSettings, StereoModel, StereoPair
+from manipapy_core.sim import (
+    Pinhole,
+    RenderReplica,
+    SimWorld,
+    StereoCamera,
+    StereoFrame,
+    StereoProcess,
+    look_at,
+    read_scene,
+)
 
 Q = np.array([0.9, -1.4, 1.7, -1.9, -1.57, 0.3])
 BASELINE = 0.10
@@ -40,7 +49,7 @@ def look(width: int, height: int) -> Seen:
     robot = Robot.from_urdf("ur5")
     camera = StereoCamera(pinhole, BASELINE, look_at([1.45, -0.55, 0.85], [0.5, 0.05, 0.0]))
     scene = read_scene("table")
-    with World() as world, Mirror() as mirror:
+    with SimWorld() as world, RenderReplica() as mirror:
         for item in scene.objects:
             world.spawn(item)
         world.add_robot(robot, q=Q)
@@ -64,10 +73,10 @@ def camera_to_obstacle(rounds: int) -> dict[str, list[float]]:
     camera = StereoCamera(pinhole, BASELINE, look_at([1.4, 0.0, 0.9], [0.4, 0.0, 0.1]))
     stereo = StereoModel.ideal(320, 240, pinhole.fx, pinhole.fy, pinhole.cx, pinhole.cy, BASELINE)
     robot, scene = Robot.from_urdf("ur5"), read_scene("table")
-    settings = PipelineSettings(matcher=MatcherSettings(thorough=True), reach=1.2)
-    pipeline = Pipeline(stereo, body=RobotBody.build(robot, robot.tree()), settings=settings)
+    settings = PerceptionSettings(matcher=MatcherSettings(thorough=True), reach=1.2)
+    pipeline = PerceptionPipeline(stereo, body=RobotBody.build(robot, robot.tree()), settings=settings)
     taken: dict[str, list[float]] = {"rendered": [], "understood": [], "whole": []}
-    with World() as world, StereoProcess(camera) as process:
+    with SimWorld() as world, StereoProcess(camera) as process:
         for item in scene.objects:
             world.spawn(item)
         world.add_robot(robot, q=Q)

@@ -18,11 +18,12 @@ from planning_peers import dense_configurations, installed, manipulapy_batch, om
 from problems import ROOT
 from report import Report, times
 
-from manipapy_core.compiler.checker_engine import checker_code
-from manipapy_core.motion import PlanResult, PoseGoal, joint_trajectories, make_ready, plan
-from manipapy_core.motion.planners import uncertain_path
+from manipapy_core.geometry.codegen.engine import checker_code
+from manipapy_core.motion import PlanResult, PoseGoal, plan, warm_up
+from manipapy_core.motion.deadline import Deadline, Stopped
+from manipapy_core.motion.planners.registry import uncertain_path
 from manipapy_core.motion.space import PADDING, PlanningSpace
-from manipapy_core.motion.watch import Stopped, Watch
+from manipapy_core.trajectory import joint_trajectories
 from motion.scenes import KINDS, Problem, coal_scene, problem
 
 ROBOTS = ("panda", "ur5")
@@ -53,7 +54,7 @@ def main() -> None:
     report.note(f"Python {platform.python_version()}, {versions}; {checker_code().lanes} lanes of float32")
     problems = [problem(r, k, s) for r in ROBOTS for k in KINDS for s in range(options.problems)]
     for one in problems[:: len(KINDS) * options.problems]:
-        make_ready(one.checker)
+        warm_up(one.checker)
     search(report, problems)
     results = requests(report, problems)
     if not options.without_coal:
@@ -76,7 +77,7 @@ def search_seconds(space: PlanningSpace, one: Problem, seed: int) -> float:
     """CPU time of RRT-Connect; infinite if it did not solve the problem in the time."""
     begin = time.thread_time()
     try:
-        uncertain_path(space, one.start, one.goal[None], seed, Watch(LIMIT))
+        uncertain_path(space, one.start, one.goal[None], seed, Deadline(LIMIT))
     except Stopped:
         return float("inf")
     return time.thread_time() - begin

@@ -27,9 +27,9 @@ from report import Report
 from ros_nodes import Peer, processes, ros
 from sensor_msgs.msg import JointState
 
-from manipapy_ros import qos
-from manipapy_ros.conversions import pose_from_matrix
-from manipapy_ros.world_messages import message_of
+from manipapy_ros.common import qos
+from manipapy_ros.common.conversions import pose_from_matrix
+from manipapy_ros.planner.world_messages import message_of
 from motion.scenes import Problem, problem
 
 ROBOTS = ("panda", "ur5")

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from problems import ROOT  # noqa: F401  (puts the library and the tests' problems on the path)
 
-from manipapy_core.motion.ompl_backend import simple_setup
-from manipapy_core.motion.quintics import evaluate_quintics, quintic_coefficients
+from manipapy_core.motion.planners.ompl import simple_setup
 from manipapy_core.motion.space import RANGE, PlanningSpace
-from manipapy_core.motion.trajectories import JointTrajectory
+from manipapy_core.trajectory.point_to_point import JointTrajectory
+from manipapy_core.trajectory.quintics import evaluate_quintics, quintic_coefficients
 from motion.scenes import Problem
 
 Array = NDArray[np.float64]

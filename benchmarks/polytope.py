@@ -21,9 +21,9 @@ from report import Report, times
 
 from capability.scipy_route import interior, random_scene, volume
 from geometry.arms import arm, configurations, table_world
-from manipapy_core import capability
-from manipapy_core.capability import JointSet, project
+from manipapy_core import polytopes
 from manipapy_core.geometry import Checker
+from manipapy_core.polytopes import JointSet, project
 
 ROWS = (0, 6, 12, 24)
 INSIDE = 1e-5
@@ -69,12 +69,12 @@ def panda_scenes(rows: int, count: int) -> list[tuple[Array, Array, Array, Array
             break
         if checker.collides(q):
             continue
-        near = capability.near_points(body, checker.world, q, influence=0.5, per_pair=4, self_collision=False)
+        near = polytopes.near_points(body, checker.world, q, influence=0.5, per_pair=4, self_collision=False)
         if len(near) < rows:
             continue
-        A = capability.obstacle_rows(chain, q, near)[:rows]
-        b = capability.Avoidance(influence=0.5).approach(near.distance)[:rows]
-        scenes.append((capability.tip_jacobian(chain, q), chain.limits.velocity, A, b))
+        A = polytopes.obstacle_rows(chain, q, near)[:rows]
+        b = polytopes.Avoidance(influence=0.5).approach(near.distance)[:rows]
+        scenes.append((polytopes.tip_jacobian(chain, q), chain.limits.velocity, A, b))
     return scenes
 
 
@@ -117,7 +117,7 @@ def speed(report: Report, count: int) -> None:
         report.note("pycapacity is not installed: its bar is not measured")
     _, chain, body = arm("panda")
     world, q = table_world(), configurations(chain, 1, seed=5)[0]
-    each = cpu_time(lambda _: capability.near_points(body, world, q), None, 20)  # type: ignore[arg-type]
+    each = cpu_time(lambda _: polytopes.near_points(body, world, q), None, 20)  # type: ignore[arg-type]
     report.note(f"near points to 20 boxes and of the arm itself: {1e3 * each:.2f} ms")
 
 

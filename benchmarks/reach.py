@@ -19,9 +19,10 @@ from report import Report
 
 from geometry.arms import arm
 from manipapy_core import Robot, ik
-from manipapy_core.capability import Plan, ReachMap, build_map
-from manipapy_core.capability.reach_samples import Tally, sample_block
+from manipapy_core.compiler import kernels_of
 from manipapy_core.geometry import Checker
+from manipapy_core.reachability import MapSpec, ReachMap, build_map
+from manipapy_core.reachability.samples import Tally, sample_block
 from reference.random_robots import humanoid, random_chain
 
 RATE_SAMPLES = 2_000_000
@@ -75,9 +76,9 @@ def rates(report: Report) -> None:
     report.promise("million samples/s, self-collision", {"": found["with self-collision"]}, 0.2, at_least=True, unit="")
 
 
-def panda_plan(samples: int, **options: object) -> Plan:
+def panda_plan(samples: int, **options: object) -> MapSpec:
     robot, chain, _ = arm("panda")
-    return Plan(robot, chain.base, chain.tip, samples=samples, **{"self_collision": False, **options})  # type: ignore[arg-type]
+    return MapSpec(robot, chain.base, chain.tip, samples=samples, **{"self_collision": False, **options})  # type: ignore[arg-type]
 
 
 def built(report: Report, samples: int, *, self_collision: bool) -> ReachMap:
@@ -184,11 +185,11 @@ def six_dimensions(report: Report, samples: int, count: int) -> None:
     rows = []
     for name, ends in plans.items():
         start = time.thread_time()
-        reach = build_map(Plan(*ends, samples=samples, self_collision=False, index="6d"))
+        reach = build_map(MapSpec(*ends, samples=samples, self_collision=False, index="6d"))
         taken = time.thread_time() - start
         T = random_poses(reach, count, seed=14)
         # Where the arm's own tips are, as far out as they get.
-        tips = reach.chain.kernels.forward.run(reach.seed[:100_000].astype(np.float64))[:, :3, 3]
+        tips = kernels_of(reach.chain).forward.run(reach.seed[:100_000].astype(np.float64))[:, :3, 3]
         low, high = tips.min(axis=0), tips.max(axis=0)
         T[:, :3, 3] = np.random.default_rng(15).uniform(low, high, (count, 3))
         true = ik.solve_batch(reach.chain, T).solved

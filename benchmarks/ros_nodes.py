@@ -43,7 +43,7 @@ def processes(
         patience: How long they may take to end [s].
     """
     started = {
-        name: subprocess.Popen([sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *arguments])
+        name: subprocess.Popen([sys.executable, "-m", f"manipapy_ros.{name}.node", "--ros-args", *arguments])
         for name, arguments in nodes.items()
     }
     try:

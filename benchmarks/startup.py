@@ -30,7 +30,7 @@ chain = Robot.from_urdf(request["text"]).chain(request["base"], request["tip"])
 start, wall = time.process_time(), time.perf_counter()
 from manipapy_core.compiler import bind
 import llvmlite.binding
-import manipapy_core.compiler.engine
+import manipapy_core.compiler.llvm.engine
 ready = time.process_time(), time.perf_counter()
 for name in request["kernels"]:
     bind(chain, name)

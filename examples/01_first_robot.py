@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 from manipapy_core import Robot, dynamics, kinematics
-from manipapy_core.motion import joint_trajectory
-from manipapy_core.plots import draw_floor, draw_frame, draw_robot, new_axes, new_figure
+from manipapy_core.draw import draw_floor, draw_frame, draw_robot, new_axes, new_figure
+from manipapy_core.trajectory import joint_trajectory
 
 COLOURS = ["#1f5fa8", "#e07b39", "#3a923a", "#c03d3e", "#8a63b0", "#7d6250"]
 START = np.array([-2.2, -1.75, 1.0, -0.8, -1.57, 0.0])

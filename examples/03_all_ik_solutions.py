@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from manipapy_core import Robot, ik, kinematics
-from manipapy_core.plots import draw_floor, draw_frame, draw_robot, new_axes, new_figure
+from manipapy_core.draw import draw_floor, draw_frame, draw_robot, new_axes, new_figure
 
 ELBOW_UP = np.array([-1.1, -1.45, 1.75, -1.0, 1.0, 0.3])
 

@@ -10,9 +10,9 @@ import sys
 import numpy as np
 
 from manipapy_core import Robot, kinematics
+from manipapy_core.draw import draw_floor, draw_robot, new_axes, new_figure
 from manipapy_core.geometry import Box, Checker, RobotBody, World
 from manipapy_core.motion import PoseGoal, TimeLaw, plan
-from manipapy_core.plots import draw_floor, draw_robot, new_axes, new_figure
 
 START = np.array([0.6, -0.3, 0.0, -2.2, 0.0, 2.0, 0.8])
 

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 
 from manipapy_core import Robot, lie
+from manipapy_core.draw import new_axes, new_figure
 from manipapy_core.geometry import RobotBody
 from manipapy_core.geometry import World as CollisionWorld
-from manipapy_core.perception import Perceived, Pipeline, PipelineSettings, StereoModel, StereoPair
-from manipapy_core.plots import new_axes, new_figure
+from manipapy_core.perception import Perceived, PerceptionPipeline, PerceptionSettings, StereoModel, StereoPair
 
 COLOURS = ["#1f5fa8", "#e07b39", "#3a923a", "#c03d3e", "#8a63b0", "#d6336c", "#7d6250"]
 Q = np.array([0.9, -1.4, 1.7, -1.9, -1.57, 0.3])
@@ -27,17 +27,17 @@ def main() -> None:
     except ImportError:
         print("This example renders with PyBullet: pip install 'manipapy[sim]'")
         return
-    from manipapy_core.sim import Mirror, Pinhole, StereoCamera, World, look_at, read_scene
+    from manipapy_core.sim import Pinhole, RenderReplica, SimWorld, StereoCamera, look_at, read_scene
 
     robot = Robot.from_urdf("ur5")
     pinhole = Pinhole.from_field_of_view(640, 480, 1.0)
     camera = StereoCamera(pinhole, 0.10, look_at([1.45, -0.55, 0.85], [0.5, 0.05, 0.0]))
     # With a real camera: StereoModel(Camera.from_info(...), Camera.from_info(...)) from its two camera_info messages.
     stereo = StereoModel.ideal(640, 480, pinhole.fx, pinhole.fy, pinhole.cx, pinhole.cy, camera.baseline)
-    settings = PipelineSettings(lower=(-0.25, -0.52, -0.2), upper=(1.1, 0.52, 1.2))
-    pipeline = Pipeline(stereo, body=RobotBody.build(robot, robot.tree()), settings=settings)
+    settings = PerceptionSettings(lower=(-0.25, -0.52, -0.2), upper=(1.1, 0.52, 1.2))
+    pipeline = PerceptionPipeline(stereo, body=RobotBody.build(robot, robot.tree()), settings=settings)
 
-    with World() as world, Mirror() as mirror:
+    with SimWorld() as world, RenderReplica() as mirror:
         for item in read_scene("table").objects:
             world.spawn(item)
         world.add_robot(robot, q=Q)

@@ -9,10 +9,10 @@ import sys
 
 import numpy as np
 
-from manipapy_core import Robot, capability, kinematics, singularity
-from manipapy_core.capability.drawing import draw_ellipsoid, draw_polytope
+from manipapy_core import Robot, kinematics, polytopes, servoing, singularity
+from manipapy_core.draw import draw_floor, draw_robot, new_axes, new_figure
+from manipapy_core.draw.capability import draw_ellipsoid, draw_polytope
 from manipapy_core.geometry import Box, Checker, RobotBody, World
-from manipapy_core.plots import draw_floor, draw_robot, new_axes, new_figure
 
 Q = np.array([0.3, -0.6, 0.2, -1.9, 0.4, 1.8, 0.5])
 METRES_PER_SPEED = 0.12
@@ -28,22 +28,22 @@ def main() -> None:
     pose = np.eye(4)
     pose[:3, 3] = 0.52, 0.1, 0.55
     world.add("wall", Box([0.02, 0.9, 0.9]), pose)
-    near = capability.near_points(body, world, Q)
+    near = polytopes.near_points(body, world, Q)
     print(f"{len(near)} points of the arm are near something; the nearest is {1e3 * near.distance[0]:.0f} mm away")
 
-    free = capability.velocity_polytope(arm, Q)
-    avoidance = capability.Avoidance(speed=0.5)
-    bounded = capability.velocity_polytope(arm, Q, near=near, avoidance=avoidance, damping=True)
+    free = polytopes.velocity_polytope(arm, Q)
+    avoidance = polytopes.Avoidance(speed=0.5)
+    bounded = polytopes.velocity_polytope(arm, Q, near=near, avoidance=avoidance, damping=True)
     print(f"Velocity polytope: {len(free.vertices)} corners, {free.volume:.1f} (m/s)³ if nothing were in the way,")
     print(f"                   {len(bounded.vertices)} corners, {bounded.volume:.1f} (m/s)³ as it is")
     fastest = [found.vertices[:, 0].max() for found in (free, bounded)]
     print(f"Fastest towards the wall: {fastest[0]:.2f} m/s, and {fastest[1]:.2f} m/s as it is")
     ball = bounded.largest_ball
     print(f"Every velocity within {ball.radius:.2f} m/s of {np.round(ball.centre, 2)} is possible")
-    polytope, slope = capability.velocity_volume_gradient(arm, Q, near=near, avoidance=avoidance)
+    polytope, slope = polytopes.velocity_volume_gradient(arm, Q, near=near, avoidance=avoidance)
     print(f"Volume {polytope.volume:.1f} grows fastest along the joints {np.round(slope / np.linalg.norm(slope), 2)}")
 
-    follower = capability.TwistFollower(Checker(body, world), avoidance=avoidance)
+    follower = servoing.TwistFollower(Checker(body, world), avoidance=avoidance)
     q, path = Q.copy(), [Q]
     for _ in range(100):
         step = follower.step(q, [0, 0, 0, 0.3, 0.0, 0.1], 0.02)
@@ -58,7 +58,7 @@ def main() -> None:
     draw_robot(robot, dict(zip(arm.joint_names, Q)), scene)
     draw_polytope(scene, free, at=tip, scale=METRES_PER_SPEED, colour="0.55")
     draw_polytope(scene, bounded, at=tip, scale=METRES_PER_SPEED, colour="tab:red")
-    ball = capability.velocity_ellipsoid(arm, Q, joint_scale=0.5 * arm.limits.velocity)
+    ball = polytopes.velocity_ellipsoid(arm, Q, joint_scale=0.5 * arm.limits.velocity)
     draw_ellipsoid(scene, ball, at=tip, scale=METRES_PER_SPEED)
     y, z = np.meshgrid([-0.35, 0.55], [0.1, 1.0])
     scene.plot_surface(np.full_like(y, 0.51), y, z, color="tab:green", alpha=0.12, linewidth=0)
@@ -66,7 +66,7 @@ def main() -> None:
     scene.set_title("velocity of the tip: free (grey), before the wall (red), ellipsoid (orange)", fontsize=9, y=0.96)
     plane = figure.add_axes((0.62, 0.58, 0.34, 0.34))
     for found, colour in ((free, "0.55"), (bounded, "tab:red")):
-        cut = capability.slice_by_plane(found, [0, 0, 1.0])
+        cut = polytopes.slice_by_plane(found, [0, 0, 1.0])
         plane.fill(cut.vertices[:, 0], cut.vertices[:, 1], color=colour, alpha=0.4)
     plane.set(xlabel="vx [m/s]", ylabel="vy [m/s]", aspect="equal", title="slice vz = 0")
     along = figure.add_axes((0.62, 0.1, 0.34, 0.3))

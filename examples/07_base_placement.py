@@ -10,9 +10,9 @@ import sys
 import numpy as np
 
 from manipapy_core import Robot, kinematics
-from manipapy_core.capability import Floor, Plan, Polygon, build_map, place_base, score_floor
-from manipapy_core.capability.drawing import draw_map_slice, draw_placements
-from manipapy_core.plots import new_figure
+from manipapy_core.draw import new_figure
+from manipapy_core.draw.capability import draw_map_slice, draw_placements
+from manipapy_core.reachability import Floor, MapSpec, Polygon, build_map, place_base, score_floor
 
 TABLE = Polygon.rectangle((-0.3, -0.6), (0.3, 0.6))
 
@@ -26,7 +26,7 @@ def grasp_from_above(x: float, y: float, z: float) -> np.ndarray:
 def main() -> None:
     robot = Robot.from_urdf("panda")
     # A rough map, so that this ends soon: 10 cm and 10°. Maps for work have 5 cm and ten million samples.
-    plan = Plan(robot, "panda_link0", "panda_hand_tcp", samples=1_000_000, resolution=0.1, tilts=18)
+    plan = MapSpec(robot, "panda_link0", "panda_hand_tcp", samples=1_000_000, resolution=0.1, tilts=18)
     reach = build_map(plan)
     print(f"Map: {len(reach.cell):,} of {reach.grid.cells:,} cells met, {reach.memory / 1e6:.0f} MB")
 

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 
 from manipapy_core import Robot
-from manipapy_core.control import ArmController, ControllerSettings, JointTrajectory, Plan, SimulatedArm
+from manipapy_core.control import ArmController, ControllerSettings, JointTrajectory, SimulatedArm, ValidatedGoal
+from manipapy_core.draw import new_figure
 from manipapy_core.dynamics import Payload
 from manipapy_core.model import Chain
-from manipapy_core.plots import new_figure
 
 START = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 GOAL = np.array([1.0, -1.0, 1.2, -1.8, -1.2, 0.8])
@@ -27,7 +27,7 @@ NONSENSE = (0.9, 0.95)
 
 def run(
     chain: Chain, law: str, *, payload: Payload | None = None, sensors_fail: bool = False
-) -> tuple[Plan, np.ndarray, np.ndarray]:
+) -> tuple[ValidatedGoal, np.ndarray, np.ndarray]:
     """The goal, and errors and velocities of all joints, one row per tick."""
     controller = ArmController(chain, ControllerSettings(law=law))
     arm = SimulatedArm(chain, START, payload=payload)

@@ -7,10 +7,10 @@ Example: `ros2 launch ur_robot_driver ur_control.launch.py …`, then
 
 from launch import LaunchDescription
 
-from manipapy_ros.bringup import Mode
-from manipapy_ros.launching import bringup_description
+from manipapy_ros.bringup.description import BringupMode
+from manipapy_ros.bringup.launch import bringup_description
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The arguments, and the nodes that manipapy_ros/bringup.py names for them."""
-    return bringup_description(Mode.HARDWARE)
+    """The arguments, and the nodes that manipapy_ros/bringup/description.py names for them."""
+    return bringup_description(BringupMode.HARDWARE)

@@ -18,8 +18,8 @@ from launch_ros.events.lifecycle import ChangeState
 from launch_ros.substitutions import FindPackageShare
 from lifecycle_msgs.msg import Transition
 
-from manipapy_ros.bringup import LOG_LEVELS, BringupError, configured_robots, local_discovery
-from manipapy_ros.launching import TRUTHS
+from manipapy_ros.bringup.description import LOG_LEVELS, BringupError, configured_robots, local_discovery
+from manipapy_ros.bringup.launch import TRUTHS
 
 # Discovery stays on this machine unless the user says otherwise.
 os.environ.update(local_discovery())

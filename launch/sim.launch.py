@@ -5,10 +5,10 @@ Example: `ros2 launch manipapy sim.launch.py robot:=panda rviz:=true`; `mode:=mo
 
 from launch import LaunchDescription
 
-from manipapy_ros.bringup import Mode
-from manipapy_ros.launching import bringup_description
+from manipapy_ros.bringup.description import BringupMode
+from manipapy_ros.bringup.launch import bringup_description
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The arguments, and the nodes that manipapy_ros/bringup.py names for them."""
-    return bringup_description(Mode.SIM)
+    """The arguments, and the nodes that manipapy_ros/bringup/description.py names for them."""
+    return bringup_description(BringupMode.SIM)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import lie
+from .compiler import kernels_of
 from .errors import InputError
 from .model.chain import Chain
 
@@ -65,7 +66,7 @@ def mass_matrix(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Mass matrix, shape (..., n, n).
     """
-    return chain.kernels.mass_matrix.run(q, threads=threads)
+    return kernels_of(chain).mass_matrix.run(q, threads=threads)
 
 
 def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
@@ -78,17 +79,17 @@ def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int =
     Returns:
         Coriolis matrix, shape (..., n, n).
     """
-    return chain.kernels.coriolis_matrix.run(q, qd, threads=threads)
+    return kernels_of(chain).coriolis_matrix.run(q, qd, threads=threads)
 
 
 def coriolis_forces(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
     """Joint efforts due to velocity: C(q, qd) qd [N m or N], shape (..., n)."""
-    return chain.kernels.coriolis_forces.run(q, qd, threads=threads)
+    return kernels_of(chain).coriolis_forces.run(q, qd, threads=threads)
 
 
 def gravity_forces(chain: Chain, q: ArrayLike, *, gravity: ArrayLike = GRAVITY, threads: int = 1) -> Array:
     """Joint efforts that hold the arm against gravity [N m or N], shape (..., n)."""
-    return chain.kernels.gravity_forces.run(q, gravity, threads=threads)
+    return kernels_of(chain).gravity_forces.run(q, gravity, threads=threads)
 
 
 def inverse_dynamics(
@@ -119,7 +120,7 @@ def inverse_dynamics(
         Joint efforts [N m or N], shape (..., n).
     """
     if wrench_tip is None and payload is None and not joint_friction:  # the common case, with nothing to look up
-        return chain.kernels.inverse_dynamics.run(q, qd, qdd, gravity, threads=threads)
+        return kernels_of(chain).inverse_dynamics.run(q, qd, qdd, gravity, threads=threads)
     kernel, extras = _variant(chain, "inverse_dynamics", wrench_tip, payload)
     tau = kernel.run(q, qd, qdd, gravity, *extras, threads=threads)
     return tau + friction_forces(chain, qd) if joint_friction else tau
@@ -146,7 +147,7 @@ def forward_dynamics(
         Joint accelerations [rad/s² or m/s²], shape (..., n).
     """
     if wrench_tip is None and payload is None and not joint_friction:
-        return chain.kernels.forward_dynamics.run(q, qd, tau, gravity, threads=threads)
+        return kernels_of(chain).forward_dynamics.run(q, qd, tau, gravity, threads=threads)
     kernel, extras = _variant(chain, "forward_dynamics", wrench_tip, payload)
     if joint_friction:
         tau = _checked(tau, "tau", (chain.n,)) - friction_forces(chain, qd)
@@ -172,7 +173,7 @@ def regressor(
     Returns:
         Regressor, shape (..., n, 10 · bodies).
     """
-    return chain.kernels.regressor.run(q, qd, qd if qd_ref is None else qd_ref, qdd, gravity, threads=threads)
+    return kernels_of(chain).regressor.run(q, qd, qd if qd_ref is None else qd_ref, qdd, gravity, threads=threads)
 
 
 def friction_forces(chain: Chain, qd: ArrayLike) -> Array:
@@ -197,4 +198,4 @@ def _variant(
         name, extras = f"{name}_wrench", (wrench_tip,)
     if payload is not None:
         name, extras = f"{name}_payload", (*extras, payload.parameters)
-    return getattr(chain.kernels, name), extras
+    return getattr(kernels_of(chain), name), extras

@@ -73,3 +73,11 @@ class MeshNotFound(InputError):
     def __init__(self, uri: str, reason: str):
         super().__init__(f"mesh {uri!r}: {reason}")
         self.uri, self.reason = uri, reason
+
+
+class MissingPackage(ManipapyError, ImportError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, package: str, purpose: str, extra: str = "collision"):
+        super().__init__(f"{purpose} needs the package {package!r}; pip install 'manipapy[{extra}]' brings it")
+        self.package, self.purpose, self.extra = package, purpose, extra

@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from .compiler import kernels_of
 from .model.chain import Chain
 
 Array = NDArray[Any]
@@ -24,7 +25,7 @@ def forward(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Homogeneous matrix T_base_tip [m], shape (..., 4, 4).
     """
-    return chain.kernels.forward.run(q, threads=threads)
+    return kernels_of(chain).forward.run(q, threads=threads)
 
 
 def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
@@ -36,7 +37,7 @@ def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Homogeneous matrices T_base_link [m], shape (..., links, 4, 4).
     """
-    return chain.kernels.link_poses.run(q, threads=threads)
+    return kernels_of(chain).link_poses.run(q, threads=threads)
 
 
 def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
@@ -48,7 +49,7 @@ def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Jacobian, angular rows first, shape (..., 6, n).
     """
-    return chain.kernels.space_jacobian.run(q, threads=threads)
+    return kernels_of(chain).space_jacobian.run(q, threads=threads)
 
 
 def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
@@ -60,7 +61,7 @@ def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     Returns:
         Jacobian, angular rows first, shape (..., 6, n).
     """
-    return chain.kernels.body_jacobian.run(q, threads=threads)
+    return kernels_of(chain).body_jacobian.run(q, threads=threads)
 
 
 def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
@@ -73,7 +74,7 @@ def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, thre
     Returns:
         d(space_jacobian)/dt, shape (..., 6, n).
     """
-    return chain.kernels.space_jacobian_derivative.run(q, qd, threads=threads)
+    return kernels_of(chain).space_jacobian_derivative.run(q, qd, threads=threads)
 
 
 def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
@@ -86,4 +87,4 @@ def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threa
     Returns:
         d(body_jacobian)/dt, shape (..., 6, n).
     """
-    return chain.kernels.body_jacobian_derivative.run(q, qd, threads=threads)
+    return kernels_of(chain).body_jacobian_derivative.run(q, qd, threads=threads)

@@ -6,11 +6,10 @@ Twists and wrenches are angular first, everywhere. All functions take any batch 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .errors import InputError, ShapeError
-
-Array = NDArray[np.float64]
+from .typing import Array
 
 SMALL_ANGLE = 1e-4
 """Below this [rad] the closed forms lose digits and their series are used; the series error is under 1e-17."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .compiler import kernels_of
 from .errors import InputError
 from .model.chain import Chain
-
-Array = NDArray[np.float64]
+from .typing import Array
 
 NEAR = 30.0
 """Condition number from which a configuration counts as near a singularity; servo controllers commonly halt there."""
@@ -25,7 +25,7 @@ LOST = 1e-6
 """A singular value below this share of the largest is a direction that is lost."""
 
 
-class Part(enum.Enum):
+class JacobianPart(enum.Enum):
     """Which rows of the Jacobian count."""
 
     WHOLE = "whole"
@@ -42,7 +42,7 @@ class SingularityKind(enum.Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Singularity:
+class SingularityMeasures:
     """What is known about one configuration."""
 
     kind: SingularityKind
@@ -58,7 +58,9 @@ class Singularity:
     """Joint motion to the nearest singularity, to first order [rad or m]; inf if no joint moves it."""
 
 
-def singular_values(chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0) -> Array:
+def singular_values(
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0
+) -> Array:
     """Singular values of the Jacobian at the tip, largest first.
 
     Args:
@@ -73,17 +75,23 @@ def singular_values(chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, leng
     return values
 
 
-def manipulability(chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0) -> Array:
+def manipulability(
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0
+) -> Array:
     """Product of the singular values, √det(J Jᵀ) (Yoshikawa) or √det(Jᵀ J) for few joints, shape (...,)."""
     return np.prod(singular_values(chain, q, part=part, length=length), axis=-1)
 
 
-def smallest_singular_value(chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0) -> Array:
+def smallest_singular_value(
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0
+) -> Array:
     """How slowly the tip moves in its worst direction for a unit joint velocity, shape (...,)."""
     return singular_values(chain, q, part=part, length=length)[..., -1]
 
 
-def condition_number(chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0) -> Array:
+def condition_number(
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0
+) -> Array:
     """Largest by smallest singular value, 1 where all directions are alike, inf where one is lost, shape (...,)."""
     values = singular_values(chain, q, part=part, length=length)
     lost = values[..., -1] <= 1e-14 * values[..., 0]
@@ -107,7 +115,7 @@ def limit_weights(chain: Chain, q: ArrayLike) -> Array:
 
 
 def penalised_manipulability(
-    chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0
 ) -> Array:
     """Manipulability with every joint scaled by what its limits leave of it, shape (...,)."""
     J = _jacobian(chain, q, part, length) * limit_weights(chain, q)[..., None, :]
@@ -115,7 +123,7 @@ def penalised_manipulability(
 
 
 def manipulability_gradient(
-    chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0, penalised: bool = False
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0, penalised: bool = False
 ) -> Array:
     """Exact gradient of the manipulability, or of the penalised one.
 
@@ -143,7 +151,7 @@ def manipulability_gradient(
 
 
 def smallest_singular_value_gradient(
-    chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0
 ) -> Array:
     """Exact gradient of the smallest singular value where it is simple: u₋ᵀ (∂J/∂q) v₋, shape (n,)."""
     q = np.asarray(q, dtype=np.float64)
@@ -153,8 +161,8 @@ def smallest_singular_value_gradient(
 
 
 def classify(
-    chain: Chain, q: ArrayLike, *, part: Part = Part.WHOLE, length: float = 1.0, near: float = NEAR
-) -> Singularity:
+    chain: Chain, q: ArrayLike, *, part: JacobianPart = JacobianPart.WHOLE, length: float = 1.0, near: float = NEAR
+) -> SingularityMeasures:
     """What one configuration has lost, or is about to lose.
 
     Args:
@@ -177,30 +185,32 @@ def classify(
         kind = SingularityKind.SINGULAR
     else:
         kind = SingularityKind.NEAR if condition > near else SingularityKind.REGULAR
-    return Singularity(kind, rank, float(values[-1]), condition, lost, distance)
+    return SingularityMeasures(kind, rank, float(values[-1]), condition, lost, distance)
 
 
-def _rows(part: Part) -> slice:
-    return {Part.WHOLE: slice(0, 6), Part.ROTATION: slice(0, 3), Part.TRANSLATION: slice(3, 6)}[part]
+def _rows(part: JacobianPart) -> slice:
+    return {JacobianPart.WHOLE: slice(0, 6), JacobianPart.ROTATION: slice(0, 3), JacobianPart.TRANSLATION: slice(3, 6)}[
+        part
+    ]
 
 
-def _scaled(J: Array, part: Part, length: float) -> Array:
+def _scaled(J: Array, part: JacobianPart, length: float) -> Array:
     if not length > 0.0:
         raise InputError(f"length is {length}; give a characteristic length above zero [m]")
-    if part is not Part.WHOLE or length == 1.0:
+    if part is not JacobianPart.WHOLE or length == 1.0:
         return J[..., _rows(part), :]
     scale = np.array([length] * 3 + [1.0] * 3)
     return J * scale[:, None]
 
 
-def _jacobian(chain: Chain, q: ArrayLike, part: Part, length: float) -> Array:
-    J: Any = chain.kernels.body_jacobian.run(np.asarray(q, dtype=np.float64))
+def _jacobian(chain: Chain, q: ArrayLike, part: JacobianPart, length: float) -> Array:
+    J: Any = kernels_of(chain).body_jacobian.run(np.asarray(q, dtype=np.float64))
     return _scaled(J, part, length)
 
 
-def _jacobian_rates(chain: Chain, q: Array, part: Part, length: float) -> Array:
+def _jacobian_rates(chain: Chain, q: Array, part: JacobianPart, length: float) -> Array:
     """∂J/∂q_k for every joint k, shape (n, rows, n): the time derivative for a unit velocity of joint k."""
-    rates = chain.kernels.body_jacobian_derivative.run(np.broadcast_to(q, (chain.n, chain.n)), np.eye(chain.n))
+    rates = kernels_of(chain).body_jacobian_derivative.run(np.broadcast_to(q, (chain.n, chain.n)), np.eye(chain.n))
     return np.array(_scaled(rates, part, length))
 
 

@@ -17,8 +17,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from manipapy_ros import qos
-from manipapy_ros.hot_topics import HotSubscription
+from manipapy_ros.common import qos
+from manipapy_ros.realtime.polled_topics import PolledSubscription
 
 JOINTS = (
     "shoulder_pan_joint",
@@ -54,7 +54,7 @@ class StateWatch:
 
     def __init__(self, peer, namespace: str):
         self._peer = peer
-        self._states = HotSubscription(peer.node, JointState, f"{namespace}/joint_states", qos.NEWEST)
+        self._states = PolledSubscription(peer.node, JointState, f"{namespace}/joint_states", qos.NEWEST)
 
     def next(self) -> JointState:
         """The next one that arrives."""

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 from manipapy_core import Robot, lie
 from manipapy_core.geometry import Box, Checker, RobotBody, World
-from manipapy_ros.conversions import pose_from_matrix
+from manipapy_ros.common.conversions import pose_from_matrix
 from ros_arm import HOME, JOINTS, Arm, bring_up
 
 LEFT = HOME + np.array([0.9, 0.0, 0.0, 0.0, 0.0, 0.0])

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import plots
+from .. import draw
 from ..model import Robot
-from ..model.elements import Array
+from ..typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -24,8 +24,8 @@ def animate(robot: Robot, waypoints: Array, loop_time: float, *, collisions: boo
         loop_time: How long one round takes [s].
         collisions: Draws the collision shapes instead of the visual ones.
     """
-    figure = plots.new_figure(figsize=(7, 7))
-    drawing = plots.RobotDrawing(robot, plots.new_axes(figure), collisions=collisions)
+    figure = draw.new_figure(figsize=(7, 7))
+    drawing = draw.RobotDrawing(robot, draw.new_axes(figure), collisions=collisions)
     from matplotlib.animation import FuncAnimation
 
     count = max(2, round(loop_time * FRAMES_PER_SECOND))
@@ -34,16 +34,16 @@ def animate(robot: Robot, waypoints: Array, loop_time: float, *, collisions: boo
     for q in frames[:: max(1, count // 16)]:
         drawing.move_to(q)
 
-    def draw(index: int) -> tuple[Any, ...]:
+    def show_frame(index: int) -> tuple[Any, ...]:
         drawing.move_to(frames[index])
         return drawing.artists
 
-    draw(0)
-    animation = FuncAnimation(figure, draw, frames=count, interval=1000.0 * loop_time / count, repeat=True)
+    show_frame(0)
+    animation = FuncAnimation(figure, show_frame, frames=count, interval=1000.0 * loop_time / count, repeat=True)
     # An animation that nobody refers to stops; this one lives as long as its figure.
     figure._manipapy_animation = animation  # type: ignore[attr-defined]
-    if plots.has_screen():
-        plots.show(figure)
+    if draw.has_screen():
+        draw.show(figure)
     else:
         figure.canvas.draw()  # one picture, or matplotlib would warn of an animation that nobody ever saw
     return animation

@@ -57,11 +57,11 @@ def pybullet_limits(robot: Robot) -> dict[str, tuple[float, float]]:
     Raises:
         SimulationUnavailable: PyBullet is not installed; says how to install it.
     """
-    from ..sim.bullet import Client
+    from ..sim.bullet import BulletClient
     from ..sim.robot_file import load_robot
 
     limits = {}
-    with Client() as client:
+    with BulletClient() as client:
 
         def load(path: str) -> int:
             try:

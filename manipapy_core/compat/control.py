@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .. import dynamics as exact
 from .. import kinematics
 from ..errors import InputError, ShapeError
-from ..model.elements import Array
+from ..typing import Array
 from .dynamics import ManipulatorDynamics
 
 RULES = {"P": (0.5, 0.0, 0.0), "PI": (0.45, 0.54, 0.0), "PID": (0.6, 1.2, 0.075)}
@@ -204,9 +204,7 @@ class ManipulatorController:
             np.clip(np.asarray(tau, dtype=float), efforts[:, 0], efforts[:, 1]),
         )
 
-    def ziegler_nichols_tuning(
-        self, Ku: ArrayLike, Tu: ArrayLike, kind: str = "PID"
-    ) -> tuple[Array, Array, Array]:
+    def ziegler_nichols_tuning(self, Ku: ArrayLike, Tu: ArrayLike, kind: str = "PID") -> tuple[Array, Array, Array]:
         """Kp, Ki and Kd from the gain at which a loop swings and the period of that [s]."""
         if kind not in RULES:
             raise InputError(f"kind is {kind!r}; give one of {', '.join(RULES)}")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import motion
+from manipapy_core import trajectory
+
 from ..errors import InputError, ShapeError
-from ..model.elements import Array
+from ..typing import Array
 
 
 def check_cuda_availability() -> bool:
@@ -38,7 +39,7 @@ def optimized_trajectory_generation(
         N: Number of samples.
         method: 3 for cubic, 5 for quintic time scaling.
     """
-    found = motion.joint_trajectory(thetastart, thetaend, Tf, N, scaling=_scaling(method))
+    found = trajectory.joint_trajectory(thetastart, thetaend, Tf, N, scaling=_scaling(method))
     return found.positions, found.velocities, found.accelerations
 
 
@@ -49,7 +50,7 @@ def optimized_batch_trajectory_generation(
     thetastart_batch: ArrayLike, thetaend_batch: ArrayLike, Tf: float, N: int, method: int
 ) -> tuple[Array, Array, Array]:
     """The same for many motions: starts and ends have shape (batch, n), results (batch, N, n)."""
-    found = motion.joint_trajectories(thetastart_batch, thetaend_batch, Tf, N, scaling=_scaling(method))
+    found = trajectory.joint_trajectories(thetastart_batch, thetaend_batch, Tf, N, scaling=_scaling(method))
     return found.positions, found.velocities, found.accelerations
 
 
@@ -87,7 +88,7 @@ def optimized_potential_field(
     return potential, gradient
 
 
-def _scaling(method: int) -> motion.TimeScaling:
+def _scaling(method: int) -> trajectory.TimeScaling:
     if method not in (3, 5):
         raise InputError(f"method is {method!r}; 3 is cubic, 5 is quintic time scaling")
-    return motion.TimeScaling(method)
+    return trajectory.TimeScaling(method)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .. import dynamics
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 from .kinematics import SerialManipulator
 from .screws import chain_from_screws
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .. import ik, kinematics, lie
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 from . import utils
 from .screws import chain_from_screws, pose
 
@@ -172,14 +172,14 @@ class SerialManipulator:
     ) -> tuple[Array, bool, int]:
         """As `iterative_inverse_kinematics`, with good starts of its own where none is given."""
         seed = None if thetalist0 is None else self._vector(thetalist0, "thetalist0")
-        tolerances = ik.Tolerances(position=ev, orientation=eomg)
+        tolerances = ik.IKTolerances(position=ev, orientation=eomg)
         return _answer(ik.solve(self.chain, pose(T_desired, "T_desired"), q_seed=seed, tolerances=tolerances))
 
     def robust_inverse_kinematics(
         self, T_desired: ArrayLike, eomg: float = 1e-6, ev: float = 1e-6, timeout: float = 1.0
     ) -> tuple[Array, bool, int]:
         """As `smart_inverse_kinematics`, trying further starts for so long [s] before it gives up."""
-        tolerances = ik.Tolerances(position=ev, orientation=eomg)
+        tolerances = ik.IKTolerances(position=ev, orientation=eomg)
         return _answer(ik.solve(self.chain, pose(T_desired, "T_desired"), tolerances=tolerances, timeout=timeout))
 
     def _body_error(self, theta: Array, T_desired: Array) -> Array:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manipapy_core import trajectory
+
 from .. import dynamics as exact
-from .. import kinematics, lie, motion
+from .. import kinematics, lie
 from ..errors import InputError, ShapeError
-from ..model.elements import Array
+from ..typing import Array
 from .dynamics import ManipulatorDynamics
 from .kinematics import SerialManipulator
 
@@ -68,7 +70,7 @@ class TrajectoryPlanning:
         """
         start = self._inside(self._vector(thetastart, "thetastart"), "thetastart")
         end = self._inside(self._vector(thetaend, "thetaend"), "thetaend")
-        found = motion.joint_trajectory(start, end, Tf, N, scaling=_scaling(method))
+        found = trajectory.joint_trajectory(start, end, Tf, N, scaling=_scaling(method))
         return {
             "positions": found.positions,
             "velocities": found.velocities,
@@ -81,7 +83,7 @@ class TrajectoryPlanning:
         """Many joint trajectories at once: starts and ends have shape (batch, n), results (batch, N, n)."""
         starts = self._inside(self._rows(thetastart_batch, "thetastart_batch"), "thetastart_batch")
         ends = self._inside(self._rows(thetaend_batch, "thetaend_batch"), "thetaend_batch")
-        found = motion.joint_trajectories(starts, ends, Tf, N, scaling=_scaling(method))
+        found = trajectory.joint_trajectories(starts, ends, Tf, N, scaling=_scaling(method))
         return {
             "positions": found.positions,
             "velocities": found.velocities,
@@ -105,9 +107,9 @@ class TrajectoryPlanning:
         """
         T_start, T_end = np.asarray(Xstart, dtype=np.float64), np.asarray(Xend, dtype=np.float64)
         # Refuses what is no pose, in the words of the library.
-        motion.screw_trajectory(T_start, T_end, Tf, 2)
-        origin = motion.joint_trajectory(T_start[:3, 3], T_end[:3, 3], Tf, N, scaling=_scaling(method))
-        share = motion.joint_trajectory([0.0], [1.0], Tf, N, scaling=_scaling(method)).positions
+        trajectory.screw_trajectory(T_start, T_end, Tf, 2)
+        origin = trajectory.joint_trajectory(T_start[:3, 3], T_end[:3, 3], Tf, N, scaling=_scaling(method))
+        share = trajectory.joint_trajectory([0.0], [1.0], Tf, N, scaling=_scaling(method)).positions
         turn = lie.log_so3(T_start[:3, :3].T @ T_end[:3, :3])
         return {
             "positions": origin.positions,
@@ -192,9 +194,9 @@ class TrajectoryPlanning:
         labels: Sequence[str] | None = None,
     ) -> Figure:
         """Positions, velocities and accelerations over time; a window where there is a screen. Returns the figure."""
-        from .. import plots
+        from .. import draw
 
-        figure = plots.new_figure(figsize=(8, 8))
+        figure = draw.new_figure(figsize=(8, 8))
         times = np.linspace(0.0, Tf, len(trajectory_data["positions"]))
         for row, name in enumerate(("positions", "velocities", "accelerations")):
             axes = figure.add_subplot(3, 1, row + 1)
@@ -204,8 +206,8 @@ class TrajectoryPlanning:
                 axes.legend(lines, labels)
         figure.axes[0].set_title(title)
         figure.axes[-1].set_xlabel("time [s]")
-        if plots.has_screen():
-            plots.show(figure)
+        if draw.has_screen():
+            draw.show(figure)
         return figure
 
     def ee_positions(self, trajectory_data: dict[str, Array]) -> Array:
@@ -241,10 +243,10 @@ OptimizedTrajectoryPlanning = TrajectoryPlanning
 """The name of the same class in later versions."""
 
 
-def _scaling(method: int) -> motion.TimeScaling:
+def _scaling(method: int) -> trajectory.TimeScaling:
     if method not in (3, 5):
         raise InputError(f"method is {method!r}; 3 is cubic, 5 is quintic time scaling")
-    return motion.TimeScaling(method)
+    return trajectory.TimeScaling(method)
 
 
 def _wrench(Ftip: ArrayLike | None) -> Array | None:

@@ -1,7 +1,7 @@
 """`Perception`: obstacle points and their clusters, in the words of ManipulaPy's documents.
 
 The labels are those of scikit-learn's DBSCAN, computed by this library. For tracked obstacles without robot and table
-use `manipapy_core.perception.Pipeline`.
+use `manipapy_core.perception.PerceptionPipeline`.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ class Perception:
         """Disparity of raw pictures [pixels], shape (height, width); −1 where nothing is known."""
         return self.vision.compute_disparity(*self.vision.rectify_stereo_images(left_img, right_img))
 
-    def get_stereo_point_cloud(
-        self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]
-    ) -> NDArray[np.float32]:
+    def get_stereo_point_cloud(self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Points in the world [m], shape (N, 3)."""
         return self.vision.get_stereo_point_cloud(left_img, right_img)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .. import lie
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain, ChainBody, JointLimits
-from ..model.elements import Array
+from ..typing import Array
 
 BASE, TIP = "base", "end_effector"
 _TOLERANCE = 1e-9

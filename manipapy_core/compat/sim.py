@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manipapy_core import sim
+
+from .. import draw, kinematics
 from .. import dynamics as exact
-from .. import kinematics, plots
-from .. import sim as physics
 from ..errors import InputError, ShapeError
 from ..model import Robot
-from ..model.elements import Array
+from ..typing import Array
 from .arm import serial_arm
 from .control import ManipulatorController
 
@@ -51,18 +52,18 @@ class Simulation:
         self.time_step, self.real_time_factor = time_step, real_time_factor
         self.robot_model = Robot.from_urdf(urdf_file_path)
         self.chain = serial_arm(self.robot_model)
-        self.world: physics.World | None = None
-        self._robot: physics.SimRobot | None = None
+        self.world: sim.SimWorld | None = None
+        self._robot: sim.SimRobot | None = None
 
     def initialize_robot(self) -> None:
         """Opens the world and puts the arm into it; a second call does nothing."""
         if self.world is None:
-            self.world = physics.World(time_step=STEP, gui=plots.has_screen())
-            settings = physics.DriveSettings(command_timeout=float("inf"), resume=physics.ResumePolicy.COMMAND)
+            self.world = sim.SimWorld(time_step=STEP, gui=draw.has_screen())
+            settings = sim.DriveSettings(command_timeout=float("inf"), resume=sim.ResumePolicy.COMMAND)
             self._robot = self.world.add_robot(self.robot_model, settings=settings)
 
     @property
-    def robot(self) -> physics.SimRobot:
+    def robot(self) -> sim.SimRobot:
         if self._robot is None:
             raise InputError("there is no robot yet; call initialize_robot() first")
         return self._robot
@@ -74,7 +75,7 @@ class Simulation:
     def set_joint_positions(self, joint_positions: ArrayLike) -> None:
         """Asks the drives to go there [rad or m], shape (n,); time goes on with `step_simulation`."""
         values = self._row(joint_positions, "joint_positions")
-        self.robot.command(physics.DriveMode.POSITION, values, self.chain.joint_names)
+        self.robot.command(sim.DriveMode.POSITION, values, self.chain.joint_names)
 
     def step_simulation(self) -> None:
         """Lets one time step pass."""
@@ -138,7 +139,7 @@ class Simulation:
                     tau = tau + kinematics.body_jacobian(self.chain, self.get_joint_positions()).T @ wrench
                 if self.torque_limits is not None:
                     tau = np.clip(tau, *np.asarray(self.torque_limits, dtype=np.float64).T)
-                robot.command(physics.DriveMode.EFFORT, tau, names)
+                robot.command(sim.DriveMode.EFFORT, tau, names)
                 self._advance(1)
         robot.hold()
         return self._tip()
@@ -153,7 +154,7 @@ class Simulation:
         if self.world is None:
             raise InputError("there is no robot yet; call initialize_robot() first")
         self.world.step(steps)
-        if plots.has_screen():
+        if draw.has_screen():
             time.sleep(steps * STEP / self.real_time_factor)
 
     def _measured(self) -> tuple[Array, Array]:

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import capability, singularity
+from manipapy_core import polytopes, reachability
+
+from .. import singularity
+from ..draw import new_axes, new_figure, show
 from ..errors import InputError
-from ..plots import new_axes, new_figure, show
 from .kinematics import SerialManipulator
 
 _SINGULAR = 1e-4
@@ -56,8 +58,8 @@ class Singularity:
             The ellipsoids of linear and of angular velocity (`capability.Ellipsoid`).
         """
         chain = self.serial_manipulator.chain
-        kinds = (capability.Motion.TRANSLATION, capability.Motion.ROTATION)
-        linear, angular = (capability.velocity_ellipsoid(chain, thetalist, motion=kind) for kind in kinds)
+        kinds = (polytopes.Motion.TRANSLATION, polytopes.Motion.ROTATION)
+        linear, angular = (polytopes.velocity_ellipsoid(chain, thetalist, motion=kind) for kind in kinds)
         figure = None if ax is not None else new_figure(figsize=(12, 6))
         for number, (name, ellipsoid) in enumerate((("linear velocity", linear), ("angular velocity", angular))):
             scene = ax if figure is None else new_axes(figure, 121 + number)
@@ -70,7 +72,7 @@ class Singularity:
 
     def plot_workspace_monte_carlo(
         self, joint_limits: Sequence[tuple[float, float]] | None = None, num_samples: int = 10_000
-    ) -> capability.Workspace:
+    ) -> reachability.Workspace:
         """Draws where random configurations bring the end effector, with the convex hull.
 
         Args:
@@ -80,7 +82,7 @@ class Singularity:
         arm = self.serial_manipulator
         if joint_limits is not None:
             arm = SerialManipulator(arm.M_list, S_list=arm.S_list, joint_limits=joint_limits)
-        found = capability.sample_workspace(arm.chain, num_samples)
+        found = reachability.sample_workspace(arm.chain, num_samples)
         figure = new_figure(figsize=(7, 7))
         scene = new_axes(figure)
         found.draw(scene)

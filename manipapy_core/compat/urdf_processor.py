@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, ShapeError
 from ..model import Chain, Link, Robot
-from ..model.elements import Array
+from ..typing import Array
 from . import utils
 from .arm import pybullet_limits, serial_arm
 from .dynamics import ManipulatorDynamics
@@ -134,10 +134,10 @@ class URDFToSerialManipulator:
         Returns:
             The figure, for `savefig`.
         """
-        from .. import plots
+        from .. import draw
 
-        figure = plots.draw_robot(self.robot.model).figure
-        plots.show(figure)
+        figure = draw.draw_robot(self.robot.model).figure
+        draw.show(figure)
         return figure
 
     def visualize_trajectory(

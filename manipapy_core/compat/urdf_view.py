@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .. import kinematics
 from ..errors import ShapeError, UnknownJoint
 from ..model import Chain, Joint, Link, Robot
-from ..model.elements import Array
+from ..typing import Array
 
 
 class URDFView:

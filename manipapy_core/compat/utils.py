@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import lie
 from ..errors import ShapeError
-from ..model.elements import Array
+from ..typing import Array
 
 __all__ = [
     "MatrixExp3",

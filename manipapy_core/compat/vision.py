@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
 from ..errors import InputError
-from ..model.placement import transform_from_xyz_rpy
+from ..model.elements import transform_from_xyz_rpy
 from ..perception import (
     Camera,
     DepthMap,
@@ -33,9 +33,8 @@ from ..perception import (
     depth_from_disparity,
     points_from_depth,
 )
-from ..perception.opencv import opencv
+from ..perception.stereo.images import opencv
 
-Array = NDArray[np.float64]
 Config = Mapping[str, Any]
 
 DEFAULT_SIZE = (640, 480)
@@ -88,9 +87,7 @@ class Vision:
         if use_pybullet_debug:
             self.logger.warning("no sliders here: change translation, rotation and fov of the camera instead")
 
-    def capture_image(
-        self, camera_index: int = 0
-    ) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]:
+    def capture_image(self, camera_index: int = 0) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]:
         """Red, green, blue, shape (height, width, 3), and depth along z [m], shape (height, width).
 
         Depth is None where the source measures none; both are None, with a warning, when there is no source at all.
@@ -171,9 +168,7 @@ class Vision:
         rectifier, _ = self._prepared(left_img)
         return rectifier.left(np.asarray(left_img)), rectifier.right(np.asarray(right_img))
 
-    def compute_disparity(
-        self, left_rect: NDArray[np.uint8], right_rect: NDArray[np.uint8]
-    ) -> NDArray[np.float32]:
+    def compute_disparity(self, left_rect: NDArray[np.uint8], right_rect: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Disparity of rectified pictures [pixels], shape (height, width); −1 where nothing is known."""
         _, matcher = self._prepared(left_rect)
         values = matcher.match(as_gray(left_rect), as_gray(right_rect)).values
@@ -190,9 +185,7 @@ class Vision:
         depth: DepthMap = depth_from_disparity(found)
         return points_from_depth(depth, self._T_world_rectified).unorganised().xyz
 
-    def get_stereo_point_cloud(
-        self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]
-    ) -> NDArray[np.float32]:
+    def get_stereo_point_cloud(self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Rectifies, matches and reprojects: points in the world [m], shape (N, 3)."""
         left, right = self.rectify_stereo_images(left_img, right_img)
         return self.disparity_to_pointcloud(self.compute_disparity(left, right))

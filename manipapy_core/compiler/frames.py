@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import lie
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 
 NEARLY_PARALLEL = 0.1
 """Sine of the angle below which two axes are taken as parallel: their common normal would lie far away."""
@@ -76,9 +76,7 @@ def _target(chain: Chain, index: int) -> tuple[_Line, Array] | None:
     return None
 
 
-def _place(
-    start: Array, axis: _Line, target: tuple[_Line, Array] | None, old_x: Array
-) -> tuple[Array, Array, Array]:
+def _place(start: Array, axis: _Line, target: tuple[_Line, Array] | None, old_x: Array) -> tuple[Array, Array, Array]:
     """Origin and x of a frame on the axis, and the point of the target line that is reached from there."""
     z = axis.direction
     if target is None:

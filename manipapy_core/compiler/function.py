@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotFiniteError, ShapeError
-from .llvm_types import ANGLE_BOUND, COUNTER, NUMBER_BOUND, PIECE
-from .results import RESULTS
+from .llvm.types import ANGLE_BOUND, COUNTER, NUMBER_BOUND, PIECE
+from .pools import RESULTS
 from .trace import Input, Kernel, Signature
 
 if TYPE_CHECKING:
-    from .gpu import GpuFunction
-    from .llvm_entry import Entries
+    from .cuda.device import GpuFunction
+    from .llvm.entry import Entries
 
 empty = np.empty
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
@@ -53,7 +53,7 @@ class CompiledFunction:
     @functools.cached_property
     def gpu(self) -> GpuFunction:
         """The same kernel for arrays on a GPU."""
-        from .gpu import GpuFunction
+        from .cuda.device import GpuFunction
 
         return GpuFunction(self.signature, self.make)
 
@@ -80,7 +80,7 @@ class CompiledFunction:
         if threads < 2 or math.prod(batch) < threads * PIECE:
             good = entries.batch(*rows, out)
         else:
-            from .team import TEAM  # rarely used
+            from .pools import TEAM  # rarely used
 
             good = TEAM.run(threads, entries.pieces, (*rows, out, np.array([0, 0, 0, threads], COUNTER)))
         # The kernel looks at lengths of inputs; what counts is each number.

@@ -17,7 +17,7 @@ from .trace import Input, Kernel, Signature, trace
 
 if TYPE_CHECKING:
     from ..model.chain import Chain
-    from .llvm_entry import Entries
+    from .llvm.entry import Entries
 
 GRAVITY = Input("gravity", (3,), shared=True)
 WRENCH = Input("wrench_tip", (6,))
@@ -110,11 +110,20 @@ class KernelSet:
         return function
 
 
+def kernels_of(chain: Chain) -> KernelSet:
+    """The compiled functions of a chain, made once and kept as long as the chain lives."""
+    kept: KernelSet | None = chain.__dict__.get("_kernels")
+    if kept is None:
+        # setdefault: of two threads that get here, both return the same set. A frozen dataclass has no setattr.
+        kept = chain.__dict__.setdefault("_kernels", KernelSet(chain))
+    return kept
+
+
 def compiled(signature: Signature, key: str, make: Callable[[], Kernel]) -> CompiledFunction:
     """A function that compiles its kernel, or reads it from the cache, at the first call for each type."""
 
     def load(dtype: np.dtype) -> Entries:
-        from . import engine  # llvmlite takes time to import
+        from .llvm import engine  # llvmlite takes time to import
 
         return engine.load(signature, dtype, key, make)
 
@@ -132,7 +141,7 @@ def bind(chain: Chain, name: str, dtype: Any = FLOAT64) -> Any:
     dtype = np.dtype(dtype)
     if dtype not in (np.float64, np.float32):
         raise InputError(f"kernels come in float64 and float32, not {dtype.name}")
-    return getattr(chain.kernels, name).entries(dtype).batch
+    return getattr(kernels_of(chain), name).entries(dtype).batch
 
 
 @functools.cache

@@ -1,25 +1,26 @@
 """Control of an arm: laws with one `step`, trajectory execution, the safety guard, the 1 kHz loop."""
 
-from .bounds import MotionBounds
+from .arm_model import SimulatedArm
 from .controller import ArmController, ControllerBusy
-from .execution import (
+from .execution.execution import Execution, GoalPhase
+from .execution.goal import (
     ErrorCode,
-    Execution,
     ExecutionSettings,
     GoalRefused,
     GoalStatus,
+    GoalTolerances,
     JointTolerance,
     JointTrajectory,
     Outcome,
-    Phase,
-    Plan,
-    Tolerances,
-    prepare,
 )
-from .guard import Action, Check, CollisionAhead, Guard, GuardSettings, Hold, Verdict
-from .laws import LAWS, GainError, Law, LawSwitcher, UnknownLaw, law_class, make_law
-from .loop import LoopReport, LoopSettings, LoopStuck, PeriodicLoop, RealtimeReport
-from .plant import SimulatedArm
+from .execution.validation import ValidatedGoal, prepare
+from .guard.checks import Action, Check, GuardSettings, Verdict
+from .guard.guard import CollisionAhead, Guard
+from .guard.hold import Hold
+from .laws.law import GainError, Law
+from .laws.registry import LAWS, LawSwitcher, UnknownLaw, law_class, make_law
+from .loop.loop import LoopReport, LoopSettings, LoopStuck, PeriodicLoop
+from .loop.realtime import RealtimeReport
 from .settings import ControllerSettings
 from .state import Reference, State
 from .state_filter import FilterSettings, StateFilter
@@ -39,8 +40,10 @@ __all__ = [
     "ExecutionSettings",
     "FilterSettings",
     "GainError",
+    "GoalPhase",
     "GoalRefused",
     "GoalStatus",
+    "GoalTolerances",
     "Guard",
     "GuardSettings",
     "Hold",
@@ -52,11 +55,8 @@ __all__ = [
     "LoopReport",
     "LoopSettings",
     "LoopStuck",
-    "MotionBounds",
     "Outcome",
     "PeriodicLoop",
-    "Phase",
-    "Plan",
     "RealtimeReport",
     "Reference",
     "SimulatedArm",
@@ -64,10 +64,10 @@ __all__ = [
     "State",
     "StateFilter",
     "Status",
-    "Tolerances",
     "TunedGains",
     "UltimateGain",
     "UnknownLaw",
+    "ValidatedGoal",
     "Verdict",
     "find_ultimate_gain",
     "law_class",

@@ -1,4 +1,6 @@
-"""The controller of an arm as others see it: goals, laws, holds and status from any thread, ticks from the loop.
+"""Requests from other threads to the loop, which never waits for them.
+
+The controller of an arm as others see it: goals, laws, holds and status from any thread, ticks from the loop.
 
 What other threads want is put into an inbox that the loop empties; what takes time (checking a trajectory, compiling
 a law) happens in their own thread first. The loop never waits.
@@ -7,24 +9,68 @@ a law) happens in their own thread first. The loop never waits.
 from __future__ import annotations
 
 import time
+from collections import deque
+from collections.abc import Callable
 
 from ..dynamics import Payload
 from ..errors import InputError, ManipapyError
 from ..model.chain import Chain
-from .execution.goal import JointTrajectory, Tolerances
-from .execution.validation import Plan, prepare
+from ..typing import Array
+from .execution.goal import GoalTolerances, JointTrajectory
+from .execution.validation import ValidatedGoal, prepare
+from .fused_tick import prepare as prepare_steady
+from .guard.checks import Action, Check, Verdict
 from .guard.guard import CollisionAhead
 from .guard.hold import Hold
-from .guard.verdict import Action, Check, Verdict
-from .inbox import Inbox
-from .laws.gains import Gains
-from .laws.law import Law
+from .laws.law import Gains, Law
 from .laws.registry import make_law
-from .pipeline import Pipeline
+from .pipeline import ControlPipeline
 from .settings import ControllerSettings
-from .state import Array, Reference
+from .state import Reference
 from .status import Status
-from .steady import prepare as prepare_steady
+
+Request = Callable[[float], None]
+"""Carried out in the loop; gets the time of the tick [s]."""
+
+CAPACITY = 256
+PER_TICK = 8
+"""So that a flood of requests cannot make a tick late."""
+
+
+class InboxFull(ManipapyError):
+    """Requests are not being taken out: the loop does not run."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{CAPACITY} requests wait and none is taken; is the control loop running?")
+
+
+class Inbox:
+    """A queue without a lock: appending to and taking from a deque are atomic."""
+
+    def __init__(self) -> None:
+        self._requests: deque[Request] = deque()
+
+    def post(self, request: Request) -> None:
+        """From any thread.
+
+        Raises:
+            InboxFull: Nobody takes requests out.
+        """
+        if len(self._requests) >= CAPACITY:
+            raise InboxFull()
+        self._requests.append(request)
+
+    def carry_out(self, now: float) -> None:
+        """In the loop: the oldest requests, a few per tick, in the order they came."""
+        requests = self._requests
+        if not requests:
+            return
+        for _ in range(min(len(requests), PER_TICK)):
+            requests.popleft()(now)
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
 
 PATIENCE = 0.5
 """How long a status is waited for [s]: the processor may be taken away from a loop in the middle of a tick."""
@@ -48,7 +94,7 @@ class ArmController:
         self.settings = settings or ControllerSettings()
         self.failure: BaseException | None = None
         """What a tick raised; its traceback says where. None if nothing ever did."""
-        self._pipeline = Pipeline(chain, self.settings)
+        self._pipeline = ControlPipeline(chain, self.settings)
         self._inbox = Inbox()
         self._law = self._pipeline.switcher.law
         self._payload = self.settings.payload
@@ -57,7 +103,7 @@ class ArmController:
 
     # From any thread.
 
-    def submit(self, trajectory: JointTrajectory, tolerances: Tolerances | None = None) -> Plan:
+    def submit(self, trajectory: JointTrajectory, tolerances: GoalTolerances | None = None) -> ValidatedGoal:
         """Gives the arm a goal, in place of the present one.
 
         Returns:
@@ -72,7 +118,7 @@ class ArmController:
         self._inbox.post(lambda now: self._pipeline.start_goal(plan, now))
         return plan
 
-    def cancel(self, goal: Plan | None = None) -> None:
+    def cancel(self, goal: ValidatedGoal | None = None) -> None:
         """Ends a goal (any, if none is given) and brings the arm to rest on its path."""
         execution = self._pipeline.execution
         self._inbox.post(lambda _: execution.cancel() if goal in (None, execution.plan) else None)
@@ -222,10 +268,10 @@ class ArmController:
             pipeline.begin_hold(Verdict(Action.HOLD, Check.OPERATOR, "asked for"))
 
     @staticmethod
-    def _reference(pipeline: Pipeline) -> Reference:
+    def _reference(pipeline: ControlPipeline) -> Reference:
         return pipeline.hold.reference if pipeline.guard.holding else pipeline.execution.reference
 
-    def _picture(self, pipeline: Pipeline) -> Status:
+    def _picture(self, pipeline: ControlPipeline) -> Status:
         execution, guard, reference = pipeline.execution, pipeline.guard, self._reference(pipeline)
         return Status(
             time=pipeline.now,

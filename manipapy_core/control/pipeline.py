@@ -5,28 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.chain import Chain
-from .bounds import MotionBounds
+from ..trajectory.braking import BrakingLimits
+from ..typing import Array
 from .execution.execution import Execution
-from .execution.outcome import ErrorCode, GoalStatus, Outcome
-from .execution.validation import Plan
+from .execution.goal import ErrorCode, GoalStatus, Outcome
+from .execution.validation import ValidatedGoal
+from .fused_tick import FusedTick
+from .fused_tick import prepare as prepare_steady
+from .guard.checks import PASSED, Action, Check, Verdict
 from .guard.guard import Guard
 from .guard.hold import Hold
-from .guard.verdict import PASSED, Action, Check, Verdict
 from .laws.law import Law
-from .laws.registry import make_law
-from .laws.switching import LawSwitcher
+from .laws.registry import LawSwitcher, make_law
 from .settings import ControllerSettings
-from .state import Array, State
+from .state import State
 from .state_filter import StateFilter
-from .steady import SteadyTick
-from .steady import prepare as prepare_steady
 
 HOLD = Action.HOLD
 UNSEEN = (Check.FINITE, Check.FRESH)
 """Checks that leave nothing to be seen of the arm."""
 
 
-class Pipeline:
+class ControlPipeline:
     """The parts of a controller and how they meet in a tick.
 
     Args:
@@ -37,7 +37,7 @@ class Pipeline:
     def __init__(self, chain: Chain, settings: ControllerSettings):
         n = chain.n
         self.chain, self.settings = chain, settings
-        self.bounds = MotionBounds.of(chain, settings.guard.brake_factor)
+        self.bounds = BrakingLimits.of(chain, settings.guard.brake_factor)
         law = make_law(settings.law, chain, settings.gains, gravity=settings.gravity, payload=settings.payload)
         self.switcher = LawSwitcher(law, settings.blend_time)
         self.execution = Execution(chain, np.zeros(n), settings.execution, self.bounds)
@@ -59,12 +59,12 @@ class Pipeline:
         self._blind = False
         self._guard_speed = 1.0
         prepare_steady(law)
-        self._steady: SteadyTick | None = None
+        self._steady: FusedTick | None = None
         self._choose_way()
 
     # What may be asked between two ticks.
 
-    def start_goal(self, plan: Plan, now: float) -> None:
+    def start_goal(self, plan: ValidatedGoal, now: float) -> None:
         """Executes a goal, or ends it at once with the reason why not."""
         guard, law = self.guard, self.switcher.law
         if guard.stopped or not self.seeded:
@@ -156,9 +156,9 @@ class Pipeline:
 
     def _choose_way(self) -> None:
         """Whether usual ticks can be run in one call, which a filter is not part of."""
-        self._steady = None if self.filter is not None else SteadyTick.of(self.switcher.law, self.execution, self.guard)
+        self._steady = None if self.filter is not None else FusedTick.of(self.switcher.law, self.execution, self.guard)
 
-    def _run_steadily(self, steady: SteadyTick, now: float, q: Array, qd: Array, stamp: float) -> bool:
+    def _run_steadily(self, steady: FusedTick, now: float, q: Array, qd: Array, stamp: float) -> bool:
         """The usual tick; False: it is not, and nothing has happened."""
         if self.verdict is not PASSED or self.speed != 1.0 or self.switcher.blending or not self.seeded or self._blind:
             return False

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
+from ..checks import positive
 from ..dynamics import GRAVITY, Payload
 from .execution.goal import ExecutionSettings
-from .guard.settings import GuardSettings
-from .laws.gains import Gains
-from .state import positive
+from .guard.checks import GuardSettings
+from .laws.law import Gains
 from .state_filter import FilterSettings
 
 

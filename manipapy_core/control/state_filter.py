@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..checks import joint_vector, positive
+from ..compiler.formulas import Input, compile_formula
 from ..model.chain import Chain
-from .kernels import Input, compile_formula
-from .state import Array, State, joint_vector, positive
+from ..typing import Array
+from .state import State
 
 BELIEF = 9
 """Numbers per joint: position, velocity, acceleration, and their covariance as 00, 01, 02, 11, 12, 22."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .execution.execution import Phase
-from .execution.validation import Plan
-from .guard.verdict import Verdict
-from .state import Array
+from ..typing import Array
+from .execution.execution import GoalPhase
+from .execution.validation import ValidatedGoal
+from .guard.checks import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,12 +20,12 @@ class Status:
     """Since the start."""
     law: str
     """Name of the law in charge."""
-    phase: Phase
+    phase: GoalPhase
     verdict: Verdict
     """Of this tick: what slows the arm down, or why it is held."""
     held: Verdict | None
     """Why the arm is held or stopped; None while it is not."""
-    goal: Plan | None
+    goal: ValidatedGoal | None
     """The goal that is being executed."""
     goal_time: float
     """How far it is, by the time of its trajectory [s]."""

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import dynamics
+from ..checks import joint_vector, positive
 from ..errors import InputError
 from ..model.chain import Chain
-from .state import Array, joint_vector, positive
+from ..typing import Array
 
 
 class Kind(enum.Enum):

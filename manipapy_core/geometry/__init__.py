@@ -1,12 +1,12 @@
 """Shapes, the solid body of a robot, its world, and collision checks at millions of configurations a second."""
 
+from ..errors import MissingPackage
 from .body import RobotBody
 from .checker import Checker, RawChecker
 from .distance import signed_distance, support
 from .fields import Octomap, PointCloud
-from .hulls import MissingPackage
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere
-from .world import AttachedObject, Snapshot, UnknownObject, World, WorldObject
+from .world import AttachedObject, UnknownObject, World, WorldObject, WorldSnapshot
 
 __all__ = [
     "AttachedObject",
@@ -21,11 +21,11 @@ __all__ = [
     "PointCloud",
     "RawChecker",
     "RobotBody",
-    "Snapshot",
     "Sphere",
     "UnknownObject",
     "World",
     "WorldObject",
+    "WorldSnapshot",
     "signed_distance",
     "support",
 ]

@@ -8,15 +8,13 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..compiler.mechanism import Placement, from_chain
+from ..compiler.mechanism import JointPlacement, from_chain
 from ..errors import InputError, UnknownLink
 from ..model.chain import Chain
 from ..model.robot import Robot
+from ..typing import Array
 from .parts import Part, enclosing_ball, parts_of
-
-Array = NDArray[np.float64]
 
 OVERSHOOT = 0.02
 """How far covering spheres may reach beyond a link [m]. 0.03 is faster, 0.012 gives closer distances."""
@@ -41,7 +39,6 @@ class Group:
     def reach(self) -> float:
         """Radius about the centre that holds all spheres [m]."""
         return float(np.max(np.linalg.norm(self.spheres[:, :3] - self.centre, axis=1) + self.spheres[:, 3]))
-
 
     @cached_property
     def nearest(self) -> float:
@@ -126,7 +123,7 @@ def link_frames(chain: Chain) -> dict[str, tuple[Array, Array]]:
     return {name: _pose(placement) for name, placement in zip(chain.link_names, from_chain(chain).links)}
 
 
-def _pose(placement: Placement) -> tuple[Array, Array]:
+def _pose(placement: JointPlacement) -> tuple[Array, Array]:
     return np.reshape(placement.rotation, (3, 3)).astype(np.float64), np.array(placement.translation, dtype=np.float64)
 
 

@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler import cache
-from ..compiler.checker_engine import checker_code, frames_code, workspace
 from ..model.chain import Chain
-from ..model.elements import Geometry, Mesh
+from ..model.elements import Geometry, MeshGeometry
 from ..model.robot import Robot
+from ..typing import Array
 from .body import Group, GroupPair, RobotBody, make_group, parts_by_link
+from .codegen.engine import checker_code, frames_code, workspace
 from .cover import cover
 from .hulls import file_digest
 from .tables import build_scene
-
-Array = NDArray[np.float64]
 
 SAMPLES = 1 << 17
 CLEAR = 0.01
@@ -83,9 +82,7 @@ def _sample(chain: Chain, groups: Sequence[Group]) -> tuple[NDArray[np.int64], .
     code, frames = checker_code(), frames_code(chain)
     results = []
     for pad in (0.0, CLEAR):
-        scene = build_scene(
-            frames.address, chain.n, len(chain.bodies), groups, pairs, pad=pad, keep_alive=frames
-        )
+        scene = build_scene(frames.address, chain.n, len(chain.bodies), groups, pairs, pad=pad, keep_alive=frames)
         counts = np.zeros(sum(len(pair.part_pairs) for pair in pairs), dtype=np.int64)
         work = workspace(scene.work_vectors)
         code.calls["sample"](scene.address, q.ctypes.data, len(q), work.ctypes.data, counts.ctypes.data)
@@ -132,7 +129,7 @@ def _digest(robot: Robot, chain: Chain, overshoot: float) -> str:
         shape.geometry.filename: file_digest(shape.geometry.filename)
         for link in robot.links.values()
         for shape in link.collisions
-        if isinstance(shape.geometry, Mesh) and shape.geometry.filename
+        if isinstance(shape.geometry, MeshGeometry) and shape.geometry.filename
     }
     shapes = [
         (link.name, shape.T_link_shape.tobytes(), type(shape.geometry).__name__, _numbers_of(shape.geometry))

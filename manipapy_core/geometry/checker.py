@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..compiler.checker_layout import LARGEST_POSITION
 from ..errors import InputError, NotFiniteError, ShapeError
+from ..typing import Array
 from .body import RobotBody
-from .scene import scene_of
-from .tables import Scene, thickened
-from .world import Snapshot, World
-
-Array = NDArray[np.float64]
+from .codegen.layout import LARGEST_POSITION
+from .table_builder import scene_of
+from .tables import CheckerTables, thickened
+from .world import World, WorldSnapshot
 
 SMALLEST_STEP = 1e-5
 
@@ -59,7 +58,7 @@ class RawChecker:
     work_floats: int
     lanes: int
     """An edge is sampled at strides · lanes points."""
-    owner: Scene
+    owner: CheckerTables
     """Keep this object: the addresses are good as long as it lives."""
 
 
@@ -80,17 +79,17 @@ class Checker:
             raise InputError(f"padding is {padding!r}; give a distance from 0 to 1 m")
         self.body, self.padding = body, float(padding)
         self.world = World() if world is None else world
-        from ..compiler import checker_engine  # llvmlite takes time to import
+        from .codegen import engine  # llvmlite takes time to import
 
-        self._code = checker_engine.checker_code()
-        self._frames = checker_engine.frames_code(body.chain)
-        self._workspace = checker_engine.workspace
+        self._code = engine.checker_code()
+        self._frames = engine.frames_code(body.chain)
+        self._workspace = engine.workspace
         self._lock = threading.Lock()
-        self._latest: tuple[Snapshot, Scene] | None = None
+        self._latest: tuple[WorldSnapshot, CheckerTables] | None = None
         self._padded: dict[float, Checker] = {}
         self._thinner: Checker | None = None
 
-    def check(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> NDArray[np.bool_]:
+    def check(self, q: ArrayLike, *, snapshot: WorldSnapshot | None = None) -> NDArray[np.bool_]:
         """Which configurations collide.
 
         Args:
@@ -105,9 +104,7 @@ class Checker:
         scene = self.scene(snapshot)
         out = np.empty(len(flat), dtype=np.bool_)
         work = self._workspace(scene.work_vectors)
-        bad = self._code.calls["check"](
-            scene.address, flat.ctypes.data, len(flat), work.ctypes.data, out.ctypes.data
-        )
+        bad = self._code.calls["check"](scene.address, flat.ctypes.data, len(flat), work.ctypes.data, out.ctypes.data)
         if bad:
             raise _not_usable("q", rows)
         return out.reshape(rows.shape[:-1])
@@ -120,7 +117,7 @@ class Checker:
         return bool(self.check(row))
 
     def check_edges(
-        self, q_a: ArrayLike, q_b: ArrayLike, step: float, *, snapshot: Snapshot | None = None
+        self, q_a: ArrayLike, q_b: ArrayLike, step: float, *, snapshot: WorldSnapshot | None = None
     ) -> NDArray[np.bool_]:
         """Which straight motions collide at one of their samples, both ends included.
 
@@ -151,7 +148,7 @@ class Checker:
         )
         return out.reshape(begin.shape[:-1])
 
-    def distances(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> Distances:
+    def distances(self, q: ArrayLike, *, snapshot: WorldSnapshot | None = None) -> Distances:
         """Distance of every moving link to the nearest object, with nearest points.
 
         Args:
@@ -178,7 +175,7 @@ class Checker:
             scene.object_names,
         )
 
-    def scene(self, snapshot: Snapshot | None = None) -> Scene:
+    def scene(self, snapshot: WorldSnapshot | None = None) -> CheckerTables:
         """The tables of a snapshot. The latest ones are kept; new ones are written without compiling anything."""
         wanted = self.world.snapshot() if snapshot is None else snapshot
         latest = self._latest
@@ -209,7 +206,7 @@ class Checker:
                 self._padded[padding] = found
             return found
 
-    def raw(self, snapshot: Snapshot | None = None) -> RawChecker:
+    def raw(self, snapshot: WorldSnapshot | None = None) -> RawChecker:
         """Addresses for compiled callers."""
         scene, addresses = self.scene(snapshot), self._code.addresses
         return RawChecker(

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..typing import Array
 from .parts import Part, union_distance
-
-Array = NDArray[np.float64]
 
 SMALLEST_OVERSHOOT, LARGEST_OVERSHOOT = 0.005, 0.5
 """[m]; below, there would be thousands of spheres."""

@@ -6,13 +6,13 @@ Points and directions are in the frame of the shape.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InputError
+from ..typing import Array
 from .fields import Occupancy
 from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Plane, Sphere
 
-Array = NDArray[np.float64]
 Shape = Convex | Plane | Occupancy
 """Everything that a world is made of."""
 

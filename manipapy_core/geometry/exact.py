@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import kinematics
-from ..errors import InputError
+from ..errors import InputError, MissingPackage
+from ..typing import Array
 from .body import RobotBody, link_frames
 from .distance import Shape
-from .hulls import MissingPackage
 from .parts import Part
-from .scene import groups_and_pairs
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere, pose_matrix
-from .world import Snapshot, World
-
-Array = NDArray[np.float64]
+from .table_builder import groups_and_pairs
+from .world import World, WorldSnapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ class ExactChecker:
         self.body = body
         self.world = World() if world is None else world
 
-    def contacts(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> list[Contact]:
+    def contacts(self, q: ArrayLike, *, snapshot: WorldSnapshot | None = None) -> list[Contact]:
         """The nearest contact of every pair of links, and of every moving link and object, nearest first.
 
         Args:
@@ -84,7 +82,7 @@ class ExactChecker:
                 nearest[names] = found
         return sorted(nearest.values(), key=lambda contact: contact.distance)
 
-    def collides(self, q: ArrayLike, *, snapshot: Snapshot | None = None) -> bool:
+    def collides(self, q: ArrayLike, *, snapshot: WorldSnapshot | None = None) -> bool:
         """Whether one configuration collides, shape (n,)."""
         coal = _coal()
         request = coal.CollisionRequest()
@@ -96,7 +94,7 @@ class ExactChecker:
         return False
 
     def _pairs(
-        self, q: ArrayLike, snapshot: Snapshot | None
+        self, q: ArrayLike, snapshot: WorldSnapshot | None
     ) -> Iterator[tuple[tuple[str, str], tuple[Shape, Array], tuple[Shape, Array]]]:
         world = self.world.snapshot() if snapshot is None else snapshot
         groups, pairs = groups_and_pairs(self.body, world)

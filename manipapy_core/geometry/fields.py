@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..typing import Array
 from .shapes import LARGEST, finite_array
-
-Array = NDArray[np.float64]
 
 REACH = 0.25
 """Distances are exact up to this [m]; what is farther away counts as this far."""

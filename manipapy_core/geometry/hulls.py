@@ -1,29 +1,27 @@
-"""Convex hulls and mesh files, by scipy and trimesh, which load when they are first needed."""
+"""Convex hulls and mesh files, by scipy and trimesh, which load when they are first needed.
+
+Hulls with few corners: the rest is made up for by a ball around them.
+"""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, ManipapyError
+from ..errors import InputError, MissingPackage
+from ..typing import Array
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from .shapes import ConvexMesh
 
 FLAT = 1e-6
 """Points that lie this close to a plane [m] span no volume."""
-
-
-class MissingPackage(ManipapyError, ImportError):
-    """An optional package is needed and not installed."""
-
-    def __init__(self, package: str, purpose: str, extra: str = "collision"):
-        super().__init__(f"{purpose} needs the package {package!r}; pip install 'manipapy[{extra}]' brings it")
-        self.package, self.purpose, self.extra = package, purpose, extra
 
 
 @dataclass(frozen=True)
@@ -84,3 +82,34 @@ def read_mesh(filename: str, scale: Array) -> Array:
 
 def file_digest(filename: str) -> str:
     return hashlib.sha256(Path(filename).read_bytes()).hexdigest()
+
+
+MOST_VERTICES = 48
+"""The support function visits all of them."""
+
+
+@functools.lru_cache(maxsize=512)
+def decimate_hull(mesh: ConvexMesh) -> tuple[Array, float]:
+    """Some of the corners, and the radius of the ball that added to their hull covers the whole mesh [m].
+
+    The corners are spread over the mesh by always taking the one farthest from those taken. No corner that is left
+    out lies farther from the hull of the others than from the nearest of them; a few steps of Gilbert's algorithm
+    bring that bound close to the true distance.
+    """
+    vertices = mesh.vertices
+    if len(vertices) <= MOST_VERTICES:
+        return vertices, 0.0
+    taken = [int(np.argmax(np.linalg.norm(vertices - vertices.mean(axis=0), axis=1)))]
+    nearest = np.linalg.norm(vertices - vertices[taken[0]], axis=1)
+    while len(taken) < MOST_VERTICES:
+        taken.append(int(np.argmax(nearest)))
+        nearest = np.minimum(nearest, np.linalg.norm(vertices - vertices[taken[-1]], axis=1))
+    corners = vertices[taken]
+    points = corners[np.argmin(np.linalg.norm(vertices[:, None] - corners, axis=2), axis=1)]
+    for _ in range(200):
+        ends = corners[np.argmax((vertices - points) @ corners.T, axis=1)]
+        step = ends - points
+        square = np.sum(step * step, axis=1)
+        share = np.sum((vertices - points) * step, axis=1) / np.where(square > 0.0, square, 1.0)
+        points = points + np.clip(share, 0.0, 1.0)[:, None] * step
+    return corners, float(np.linalg.norm(vertices - points, axis=1).max())

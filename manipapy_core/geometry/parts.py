@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import lie
 from ..model import elements
+from ..typing import Array
 from .distance import bounding_radius, extent, signed_distance
 from .hulls import read_mesh
 from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Sphere
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

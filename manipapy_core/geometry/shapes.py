@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..typing import Array
 from .hulls import convex_hull
-
-Array = NDArray[np.float64]
 
 SMALLEST = 1e-6
 """Lengths below this [m] are mistakes, not shapes."""

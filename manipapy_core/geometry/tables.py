@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.checker_layout import (
+from ..errors import InputError
+from ..typing import Array
+from .body import Group, GroupPair
+from .codegen.layout import (
     FRAME,
     GROUP_NUMBERS,
     MOST_GROUPS,
@@ -19,22 +22,18 @@ from ..compiler.checker_layout import (
     SPHERE_NUMBERS,
     Header,
     ObjectKind,
-    Piece,
     PieceKind,
     PieceNumber,
+    PieceRow,
 )
-from ..compiler.checker_layout import Group as GroupInteger
-from ..compiler.checker_layout import Object as ObjectInteger
-from ..compiler.checker_layout import Pair as PairInteger
-from ..errors import InputError
-from .body import Group, GroupPair
+from .codegen.layout import GroupRow as GroupInteger
+from .codegen.layout import ObjectRow as ObjectInteger
+from .codegen.layout import PairRow as PairInteger
 from .distance import Shape
 from .fields import REACH, Octomap, PointCloud
+from .hulls import decimate_hull
 from .parts import Part, centred_part
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere
-from .slim import slim_vertices
-
-Array = NDArray[np.float64]
 
 SAFETY = 2e-4
 """Added around every part and sphere [m]: far above what float32 loses over an arm's length (about 1e-5 m)."""
@@ -56,7 +55,7 @@ class Thickness:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class CheckerTables:
     """Tables of one robot in one world. Immutable: any number of threads may read it."""
 
     header: NDArray[np.int64]
@@ -97,7 +96,7 @@ def build_scene(
     *,
     pad: float = 0.0,
     keep_alive: Any = None,
-) -> Scene:
+) -> CheckerTables:
     """Tables for the machine code.
 
     Args:
@@ -148,7 +147,7 @@ def build_scene(
     own_spheres = put(Header.SPHERES, spheres, SPHERE_NUMBERS, np.float32)
     put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
     put(Header.PIECE_PAIR_INTEGERS, piece_pairs, 2, np.int64)
-    put(Header.PIECE_INTEGERS, pieces.integers, Piece.WIDTH, np.int64)
+    put(Header.PIECE_INTEGERS, pieces.integers, PieceRow.WIDTH, np.int64)
     own_pieces = put(Header.PIECE_NUMBERS, pieces.numbers, PieceNumber.WIDTH, np.float32)
     put(Header.VERTICES, pieces.vertices, 3, np.float32)
     for kind in ObjectKind:
@@ -161,7 +160,7 @@ def build_scene(
     moving = tuple(group.name for group in groups if group.frame > 0)
     field_name = next(iter(tables.names[ObjectKind.FIELD]), "")
     thickness = Thickness(own_groups, own_spheres, own_pieces, robot_pieces, radius, field_name)
-    return Scene(header, scratch_at + SCRATCH, (*memory, *tables.memory), thickness, names, moving)
+    return CheckerTables(header, scratch_at + SCRATCH, (*memory, *tables.memory), thickness, names, moving)
 
 
 @functools.lru_cache(maxsize=32)
@@ -184,7 +183,7 @@ def _robot_rows(groups: tuple[Group, ...], pad: float) -> tuple[_Pieces, list[li
     return pieces, integers, numbers, np.concatenate(spheres)
 
 
-def thickened(scene: Scene, by: float) -> Scene:
+def thickened(scene: CheckerTables, by: float) -> CheckerTables:
     """The same scene with a thicker robot [m]; a hundredth of the work of building it anew."""
     old = scene.thickness
     radius = old.largest_sphere + by
@@ -241,7 +240,7 @@ class _Pieces:
             kind, half = PieceKind.BOX, (0.5 * shape.size).tolist()
         elif isinstance(shape, ConvexMesh):
             kind = PieceKind.HULL
-            corners, added = slim_vertices(shape)
+            corners, added = decimate_hull(shape)
             self.vertices += corners.tolist()
             ball += added
         elif isinstance(shape, Cylinder):

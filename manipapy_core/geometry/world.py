@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InputError
+from ..typing import Array
 from .distance import Shape
 from .fields import Octomap, PointCloud
 from .shapes import Convex, Plane, pose_matrix
-
-Array = NDArray[np.float64]
 
 
 class UnknownObject(InputError):
@@ -54,7 +53,7 @@ class AttachedObject:
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class WorldSnapshot:
     """The world at one moment."""
 
     objects: Mapping[str, WorldObject] = field(default_factory=lambda: MappingProxyType({}))
@@ -73,9 +72,9 @@ class World:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._snapshot = Snapshot()
+        self._snapshot = WorldSnapshot()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> WorldSnapshot:
         """The world as it is now; later edits do not change it."""
         return self._snapshot
 
@@ -166,7 +165,7 @@ class World:
         allowed: frozenset[frozenset[str]] | None = None,
     ) -> None:
         now = self._snapshot
-        self._snapshot = Snapshot(
+        self._snapshot = WorldSnapshot(
             now.objects if objects is None else MappingProxyType(dict(objects)),
             now.attached if attached is None else MappingProxyType(dict(attached)),
             now.allowed if allowed is None else allowed,

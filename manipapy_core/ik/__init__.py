@@ -1,13 +1,12 @@
 """Inverse kinematics: one solution in microseconds, all of them, along a path, or by the textbook's methods."""
 
-from ..compiler.algorithms.ik_step import Task
 from .closed_form import closed_form
-from .methods import damped_least_squares, jacobian_transpose, pseudo_inverse
-from .numeric import Tolerances
-from .objectives import centre_of_limits, clearance, manipulability, near
-from .poses import NotAPose
+from .inputs import NotAPose
+from .numeric import IKTolerances
 from .result import IKBatch, IKResult, IKSolutions, IKStatus
+from .selection import centre_of_limits, clearance, manipulability, near
 from .solve import solve, solve_batch
+from .textbook import damped_least_squares, jacobian_transpose, pseudo_inverse
 from .tracking import Break, BreakReason, Track, track
 
 __all__ = [
@@ -17,9 +16,8 @@ __all__ = [
     "IKResult",
     "IKSolutions",
     "IKStatus",
+    "IKTolerances",
     "NotAPose",
-    "Task",
-    "Tolerances",
     "Track",
     "centre_of_limits",
     "clearance",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..compiler.mechanism import Mechanism
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 
 TURN = 2.0 * math.pi
 UNLIMITED_SLIDE = 10.0

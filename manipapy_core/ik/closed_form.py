@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import lie
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 
 EXACT = 1e-4
 """Candidates may be this far off [m, rad] before they are polished; least-squares answers are not let through."""

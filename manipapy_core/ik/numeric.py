@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler import llvm_iterate
 from ..compiler.algorithms.ik_step import SETTINGS, STATE, Task, Variant
+from ..compiler.llvm import iterate
 from ..compiler.mechanism import from_chain
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 from .bounds import Bounds, Reach, reach, search_bounds, to_winding
-from .poses import POSE_DEFECT, NotAPose, checked_poses, pose_defects
+from .inputs import POSE_DEFECT, NotAPose, checked_poses, pose_defects
 from .result import IKResult, IKStatus
-from .seeds import SeedTable, table_for
+from .seed_table import SeedTable, table_for
 
 _SOLVED, _LEAST_SQUARES = IKStatus.SOLVED, IKStatus.LEAST_SQUARES
 
@@ -31,7 +31,7 @@ BEST_MARGIN = 0.9
 
 
 @dataclass(frozen=True)
-class Tolerances:
+class IKTolerances:
     """When a pose is reached."""
 
     position: float = 1e-6
@@ -41,7 +41,7 @@ class Tolerances:
 
 
 @dataclass(frozen=True)
-class Emphasis:
+class TaskWeights:
     """What of the pose counts; hashable, so that solvers can be kept by it."""
 
     task: Task = Task.POSE
@@ -49,15 +49,15 @@ class Emphasis:
     """Six row weights (`Task.WEIGHTED`), or the axis in the tip frame and three zeros (`Task.AXIS`)."""
 
 
-class Work(threading.local):
+class SearchMemory(threading.local):
     """Memory that two searches at a time must not share: aligned rows for the lanes, and a row for the answer."""
 
-    def __init__(self, n: int, lanes: int):
+    def __init__(self, n: int, simd_search: int):
         rows = n + 12 + len(STATE)
-        size, align = rows * lanes * 8, lanes * 8
+        size, align = rows * simd_search * 8, simd_search * 8
         memory = np.zeros(size + align, dtype=np.uint8)
         offset = -memory.ctypes.data % align
-        self.lanes = memory[offset : offset + size].view(np.float64).reshape(rows, lanes)
+        self.lanes = memory[offset : offset + size].view(np.float64).reshape(rows, simd_search)
         self.out = np.zeros(n + 5)
         self.target = np.zeros((1, 4, 4))
 
@@ -65,26 +65,26 @@ class Work(threading.local):
 class NumericSolver:
     """Searches one chain for one task; safe to use from several threads."""
 
-    def __init__(self, chain: Chain, limits: bool, emphasis: Emphasis, tolerances: Tolerances):
-        from . import lanes, schedule  # Numba takes time to import
+    def __init__(self, chain: Chain, limits: bool, emphasis: TaskWeights, tolerances: IKTolerances):
+        from . import simd_search  # Numba takes time to import
 
-        self._search_one, self._search_many = lanes.search_one, schedule.search_many
-        self._quick, self._patient, self._defects_of = lanes.QUICK, lanes.PATIENT, lanes.defects_of
+        self._search_one, self._search_many = simd_search.search_one, simd_search.search_many
+        self._quick, self._patient, self._defects_of = simd_search.QUICK, simd_search.PATIENT, simd_search.defects_of
         self.n = chain.n
         self.bounds: Bounds = search_bounds(chain, limits)
         mechanism = from_chain(chain)
         self.reach: Reach = reach(mechanism, search_bounds(chain, False))
         variant = Variant(emphasis.task, self.bounds.stops)
-        self.iteration = llvm_iterate.load(
+        self.iteration = iterate.load(
             variant.signature(), ("q", "state"), f"{mechanism.digest()} {variant!r}", lambda: variant.trace(mechanism)
         )
         self.table: SeedTable = table_for(chain)
-        self._numbers = np.zeros((lanes.NUMBERS, max(chain.n, len(SETTINGS))))
+        self._numbers = np.zeros((simd_search.NUMBERS, max(chain.n, len(SETTINGS))))
         self._set_numbers(emphasis, tolerances)
-        self.work = Work(chain.n, self.iteration.lanes)
+        self.work = SearchMemory(chain.n, self.iteration.lanes)
         self._no_seed = np.zeros((1, chain.n))
 
-    def _set_numbers(self, emphasis: Emphasis, tolerances: Tolerances) -> None:
+    def _set_numbers(self, emphasis: TaskWeights, tolerances: IKTolerances) -> None:
         rows, n = self._numbers, self.n
         rows[0, :n], rows[1, :n] = self.bounds.lower, self.bounds.upper
         rows[2, :n] = even_strides(n)
@@ -208,8 +208,8 @@ def even_strides(n: int) -> Array:
 def solver_for(
     chain: Chain,
     limits: bool = True,
-    emphasis: Emphasis = Emphasis(),  # noqa: B008  (frozen)
-    tolerances: Tolerances = Tolerances(),  # noqa: B008
+    emphasis: TaskWeights = TaskWeights(),
+    tolerances: IKTolerances = IKTolerances(),
 ) -> NumericSolver:
     """The chain's solver, made at the first use; the most recent ones are kept."""
     return NumericSolver(chain, limits, emphasis, tolerances)

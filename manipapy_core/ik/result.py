@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.elements import Array
+from ..typing import Array
 
 
 class IKStatus(enum.Enum):

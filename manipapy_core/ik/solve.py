@@ -13,17 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..compiler.algorithms.ik_step import Task
 from ..errors import InputError
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 from .bounds import nearest_winding, to_winding
-from .choose import choose, gather
-from .effort import second_effort
-from .numeric import Emphasis, NumericSolver, Tolerances, solver_for, usual_solver
-from .objectives import Objective
-from .poses import checked_poses, checked_seed, emphasis_numbers, truth_of
+from .inputs import checked_poses, checked_seed, task_weights, truth_of
+from .numeric import IKTolerances, NumericSolver, TaskWeights, solver_for, usual_solver
+from .restarts import solve_by_restarts
 from .result import IKBatch, IKResult, IKSolutions, IKStatus
+from .selection import Objective, choose, gather
 
 Collision = Callable[[Array], NDArray[np.bool_]]
-WHOLE_POSE, DEFAULT = Emphasis(), Tolerances()
+WHOLE_POSE, DEFAULT = TaskWeights(), IKTolerances()
 SOLVED = IKStatus.SOLVED
 
 
@@ -46,7 +45,7 @@ def solve(  # type: ignore[misc]
     task: Task = Task.POSE,
     weights: ArrayLike | None = None,
     axis: ArrayLike | None = None,
-    tolerances: Tolerances = DEFAULT,
+    tolerances: IKTolerances = DEFAULT,
     orthonormalise: bool = False,
 ) -> IKResult | IKSolutions:
     """Joint positions that bring the tip to a pose.
@@ -76,7 +75,7 @@ def solve(  # type: ignore[misc]
     """
     emphasis = WHOLE_POSE
     if task is not Task.POSE or weights is not None or axis is not None:
-        emphasis = Emphasis(*emphasis_numbers(task, weights, axis))
+        emphasis = TaskWeights(*task_weights(task, weights, axis))
     if limits and emphasis is WHOLE_POSE and tolerances is DEFAULT:
         solver = usual_solver(chain)
     else:
@@ -91,7 +90,7 @@ def solve(  # type: ignore[misc]
         )
     found = solver.one(T, None if seed is None else to_winding(seed, solver.bounds))
     if found.status is not SOLVED:
-        found = second_effort(chain, solver, T, found, limits, emphasis, tolerances, timeout)
+        found = solve_by_restarts(chain, solver, T, found, limits, emphasis, tolerances, timeout)
     if found.status is not SOLVED or (collision is None and seed is None):
         return found
     if seed is not None:
@@ -110,8 +109,8 @@ def _chosen(
     T: Array,
     seed: Array | None,
     limits: bool,
-    emphasis: Emphasis,
-    tolerances: Tolerances,
+    emphasis: TaskWeights,
+    tolerances: IKTolerances,
     everything: bool,
     collision: Collision | None,
     objective: Objective | None,
@@ -124,7 +123,7 @@ def _chosen(
     if not len(found.q):
         closest = solver.one(T, None if seed is None else to_winding(seed, solver.bounds))
         if not closest.solved:
-            closest = second_effort(chain, solver, T, closest, limits, emphasis, tolerances, None)
+            closest = solve_by_restarts(chain, solver, T, closest, limits, emphasis, tolerances, None)
         if closest.solved:
             found = found.with_only(closest)
     return choose(chain, solver, T, found, closest, seed, emphasis, everything, collision, objective, limits)
@@ -139,7 +138,7 @@ def solve_batch(
     task: Task = Task.POSE,
     weights: ArrayLike | None = None,
     axis: ArrayLike | None = None,
-    tolerances: Tolerances = DEFAULT,
+    tolerances: IKTolerances = DEFAULT,
     orthonormalise: bool = False,
     threads: int = 1,
 ) -> IKBatch:
@@ -152,7 +151,7 @@ def solve_batch(
     """
     if threads < 1:
         raise InputError(f"threads is {threads}; give 1 or more")
-    emphasis = Emphasis(*emphasis_numbers(task, weights, axis))
+    emphasis = TaskWeights(*task_weights(task, weights, axis))
     solver = solver_for(chain, limits, emphasis, tolerances)
     poses = solver.accept(T)
     if poses is None or orthonormalise:
@@ -168,7 +167,7 @@ def solve_batch(
     for index in np.flatnonzero(~solved):
         position, orientation, _, starts = rows[index, n:].tolist()
         found = IKResult(q[index], IKStatus.LEAST_SQUARES, position, orientation, 0, int(starts))
-        found = second_effort(chain, solver, poses[index], found, limits, emphasis, tolerances, None)
+        found = solve_by_restarts(chain, solver, poses[index], found, limits, emphasis, tolerances, None)
         q[index], status[index] = found.q, found.status
         rows[index, n : n + 2] = found.position_error, found.orientation_error
         rows[index, n + 3] = found.starts

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from .. import lie
 from ..errors import InputError
 from ..model.chain import Chain
-from ..model.elements import Array
+from ..typing import Array
 from .bounds import nearest_winding
-from .numeric import NumericSolver, Tolerances, usual_solver
-from .poses import checked_poses, checked_seed
+from .inputs import checked_poses, checked_seed
+from .numeric import IKTolerances, NumericSolver, usual_solver
 
-DEFAULT = Tolerances()
+DEFAULT = IKTolerances()
 FINEST = 1.0 / 256.0
 """A step between two poses is cut down to this share of it before it is given up."""
 
@@ -63,7 +63,7 @@ def track(
     q_start: ArrayLike,
     *,
     max_step: float = 0.5,
-    tolerances: Tolerances = DEFAULT,
+    tolerances: IKTolerances = DEFAULT,
     orthonormalise: bool = False,
 ) -> Track:
     """Follows poses from a configuration, each from the one before, without ever starting anew.
@@ -98,7 +98,7 @@ def track(
     return Track(table[:, : chain.n], table[:, chain.n], table[:, chain.n + 1], broken)
 
 
-def _follow(chain: Chain, solver: NumericSolver, T: Array, q: Array, tolerances: Tolerances) -> Array | BreakReason:
+def _follow(chain: Chain, solver: NumericSolver, T: Array, q: Array, tolerances: IKTolerances) -> Array | BreakReason:
     """q and the two errors at a pose, from a neighbouring configuration."""
     n = chain.n
     _, rows = solver.follow(np.ascontiguousarray(T[None]), q[None])
@@ -116,7 +116,7 @@ def _in_small_steps(
     T: Array,
     q: Array,
     max_step: float,
-    tolerances: Tolerances,
+    tolerances: IKTolerances,
 ) -> Array | BreakReason:
     """As `_follow`, with poses put in between; they get closer where the joints move fast."""
     if before is None:

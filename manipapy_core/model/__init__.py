@@ -1,27 +1,39 @@
 """Robot descriptions: reading, checking and holding them."""
 
 from .chain import Chain, ChainBody, JointLimits
-from .elements import Box, Cylinder, Geometry, Inertial, Joint, JointType, Link, Mesh, Mimic, Shape, Sphere
+from .elements import (
+    BoxGeometry,
+    CylinderGeometry,
+    Geometry,
+    Inertial,
+    Joint,
+    JointType,
+    Link,
+    MeshGeometry,
+    Mimic,
+    Shape,
+    SphereGeometry,
+)
+from .library import bundled_robots
 from .limits import MotionLimits
-from .locate import bundled_robots
 from .robot import Robot
 
 __all__ = [
-    "Box",
+    "BoxGeometry",
     "Chain",
     "ChainBody",
-    "Cylinder",
+    "CylinderGeometry",
     "Geometry",
     "Inertial",
     "Joint",
     "JointLimits",
     "JointType",
     "Link",
-    "Mesh",
+    "MeshGeometry",
     "Mimic",
     "MotionLimits",
     "Robot",
     "Shape",
-    "Sphere",
+    "SphereGeometry",
     "bundled_robots",
 ]

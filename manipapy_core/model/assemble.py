@@ -10,8 +10,9 @@ import numpy as np
 
 from .. import lie
 from ..errors import InputError, UnknownJoint, UnknownLink
+from ..typing import Array
 from .chain import Chain, ChainBody, JointLimits
-from .elements import Array, Joint
+from .elements import Joint
 
 if TYPE_CHECKING:
     from .robot import Robot

@@ -1,19 +1,63 @@
-"""`Chain`: the part of a robot between two links, as a fixed-base mechanism with one tip."""
+"""A chain in words and numbers, for people.
+
+`Chain`: the part of a robot between two links, as a fixed-base mechanism with one tip.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import lie
 from ..errors import InputError
-from .elements import Array
+from ..typing import Array
 
-if TYPE_CHECKING:
-    from ..compiler.kernels import KernelSet
+
+def describe_chain(chain: Chain) -> str:
+    """A table of the joints with limits and moved mass, the home pose of the tip, and what is locked."""
+    header = ("#", "joint", "type", "lower", "upper", "velocity", "effort", "accel.", "mass", "leads to")
+    rows = [_joint_row(chain, dof) for dof in range(chain.n)]
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+
+    def line(row: tuple[str, ...]) -> str:
+        return "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+
+    mass = sum(body.mass for body in chain.bodies)
+    parts = [
+        f"{chain.robot_name}: {chain.base} → {chain.tip}, {chain.n} joints, {mass:.3f} kg moving",
+        "",
+        line(header),
+        line(tuple("-" * width for width in widths)),
+        *(line(row) for row in rows),
+        "",
+        "units: rad, m, s, kg, N; '-' where the description gives no limit",
+        f"tip at q = 0: position {_vector(chain.M[:3, 3])} m, rotation rows "
+        + ", ".join(_vector(row) for row in chain.M[:3, :3]),
+    ]
+    if chain.locked:
+        parts.append("locked: " + ", ".join(f"{name} at {value:g}" for name, value in chain.locked))
+    followers = [body for body in chain.bodies if body.joint != chain.joint_names[body.dof]]
+    parts += [f"{body.joint} follows {chain.joint_names[body.dof]} × {body.ratio:g}" for body in followers]
+    return "\n".join(parts)
+
+
+def _joint_row(chain: Chain, dof: int) -> tuple[str, ...]:
+    name, limits = chain.joint_names[dof], chain.limits
+    body = next((body for body in chain.bodies if body.joint == name), chain.bodies[0])
+    endless = np.isinf(limits.lower[dof]) and np.isinf(limits.upper[dof])
+    kind = "prismatic" if not body.revolute else "continuous" if endless else "revolute"
+    numbers = (limits.lower, limits.upper, limits.velocity, limits.effort, limits.acceleration)
+    return (str(dof), name, kind, *(_number(array[dof]) for array in numbers), f"{body.mass:.3f}", body.link)
+
+
+def _number(value: float) -> str:
+    return "-" if np.isinf(value) else f"{value:.4g}"
+
+
+def _vector(values: Array) -> str:
+    return "(" + ", ".join(f"{value + 0.0:.4f}" for value in np.round(values, 4)) + ")"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +150,6 @@ class Chain:
         return len(self.joint_names)
 
     @cached_property
-    def kernels(self) -> KernelSet:
-        """Compiled functions of this chain; each is compiled (or read from the cache) at its first use."""
-        from ..compiler.kernels import KernelSet
-
-        return KernelSet(self)
-
-    @cached_property
     def _home_poses(self) -> tuple[Array, ...]:
         poses: list[Array] = []
         for body in self.bodies:
@@ -158,9 +195,7 @@ class Chain:
     @cached_property
     def M_com(self) -> Array:
         """Pose of each body's CoM frame (axes of its link) in the base frame at q = 0, shape (bodies, 4, 4)."""
-        poses = [
-            T @ lie.pose(body.T_body_link[:3, :3], body.com) for body, T in zip(self.bodies, self._home_poses)
-        ]
+        poses = [T @ lie.pose(body.T_body_link[:3, :3], body.com) for body, T in zip(self.bodies, self._home_poses)]
         return np.array(poses)
 
     @cached_property
@@ -183,6 +218,4 @@ class Chain:
 
     def describe(self) -> str:
         """What a person wants to know: joints with limits, masses, the home pose, what is locked."""
-        from .describe import describe_chain
-
         return describe_chain(self)

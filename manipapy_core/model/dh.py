@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, ShapeError
+from ..typing import Array
 from .chain import Chain, JointLimits
-from .elements import Array, Inertial, JointType, frozen_array
-from .placement import transform_from_xyz_rpy
+from .elements import Inertial, JointType, frozen_array, transform_from_xyz_rpy
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -190,7 +190,7 @@ def from_screws(S: ArrayLike, M: ArrayLike, convention: Convention | str, *, par
         S: Space screw axes at q = 0, angular first, shape (6, n).
         M: Pose of the tip at q = 0, shape (4, 4).
     """
-    from .common_normals import table_from_screws
+    from .dh_from_screws import table_from_screws
 
     return table_from_screws(S, _pose(M, "M"), _convention(convention), parallel)
 

@@ -14,8 +14,8 @@ from .dh import Convention, DHTable, along_x, along_z
 from .elements import Inertial, Joint, JointType, Link
 from .limits import MotionLimits
 from .robot import Robot
-from .validate import inertia_problems, limit_problems, mass_problems
-from .write import urdf_text
+from .urdf.validate import inertia_problems, limit_problems, mass_problems
+from .urdf.write import urdf_text
 
 BASE, TOOL = "base_link", "tool0"
 

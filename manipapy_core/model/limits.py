@@ -26,8 +26,8 @@ from typing import Any
 
 from ..errors import ModelError, ModelFileNotFound
 from .elements import Joint
-from .report import did_you_mean, parse_number
-from .xml import decode
+from .urdf.report import did_you_mean, parse_number
+from .urdf.xml import decode
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .elements import Joint, JointType, Link
+from .library import locate
 from .limits import MotionLimits, no_motion_limits, read_joint_limits
-from .locate import locate
 from .meshes import MeshFinder
-from .urdf import read_urdf
+from .urdf.reader import read_urdf
 
 if TYPE_CHECKING:
     from .chain import Chain

@@ -1,35 +1,26 @@
 """Motion: from a goal to a verified trajectory; planners, smooth paths, time laws, and plain point-to-point motions."""
 
-from .batches import joint_trajectories
-from .blend import BlendedPath, rounded
-from .bounds import MissingLimit, MotionBounds, motion_bounds
 from .cartesian import straight_tip_motion
 from .goals import Goal, JointGoal, NamedGoal, PoseGoal, RegionGoal, TipsGoal
-from .lines import line_trajectory
-from .plan import plan
-from .planners import Planner
-from .ready import make_ready
-from .result import Phase, PlanResult, PlanStatus, Timings
-from .roadmap import Roadmap
+from .plan import plan, warm_up
+from .planners.registry import Planner
+from .planners.roadmap import Roadmap
+from .result import PlanPhase, PlanResult, PlanStatus, Timings
 from .space import PlanningSpace
-from .spline_path import SplinePath
-from .time_laws import LawRejected, TimeLaw, timed_trajectory
-from .topp import NoTimeLaw
-from .trajectories import JointTrajectory, ScrewTrajectory, TimeScaling, joint_trajectory, screw_trajectory
+from .timing.paths import BlendedPath, SplinePath, rounded
+from .timing.time_laws import LawRejected, TimeLaw, timed_trajectory
+from .timing.topp import NoTimeLaw
+from .timing.waypoints import waypoint_trajectory
 from .verify import Verification, verify
-from .waypoints import waypoint_trajectory
 
 __all__ = [
     "BlendedPath",
     "Goal",
     "JointGoal",
-    "JointTrajectory",
     "LawRejected",
-    "MissingLimit",
-    "MotionBounds",
     "NamedGoal",
     "NoTimeLaw",
-    "Phase",
+    "PlanPhase",
     "PlanResult",
     "PlanStatus",
     "Planner",
@@ -37,23 +28,16 @@ __all__ = [
     "PoseGoal",
     "RegionGoal",
     "Roadmap",
-    "ScrewTrajectory",
     "SplinePath",
     "TimeLaw",
-    "TimeScaling",
     "Timings",
     "TipsGoal",
     "Verification",
-    "joint_trajectories",
-    "joint_trajectory",
-    "line_trajectory",
-    "make_ready",
-    "motion_bounds",
     "plan",
     "rounded",
-    "screw_trajectory",
     "straight_tip_motion",
     "timed_trajectory",
     "verify",
+    "warm_up",
     "waypoint_trajectory",
 ]

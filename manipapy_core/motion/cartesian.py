@@ -9,21 +9,21 @@ from numpy.typing import ArrayLike
 
 from .. import ik, kinematics, lie
 from ..errors import InputError
-from ..geometry import Checker, Snapshot
-from ..ik.poses import checked_poses
+from ..geometry import Checker, WorldSnapshot
+from ..ik.inputs import checked_poses
 from ..model.chain import Chain
-from .bounds import motion_bounds
+from ..trajectory.bounds import motion_bounds
+from ..trajectory.point_to_point import JointTrajectory
+from ..typing import Array
+from .deadline import Cancel, Deadline, Progress, Stopped
 from .goals import checked_start
-from .plan import touching
-from .ready import make_ready
-from .result import Phase, PlanResult, PlanStatus
-from .space import Array, PlanningSpace
-from .spline_path import SplinePath
-from .time_laws import PERIOD, LawRejected, timed_trajectory
-from .topp import NoTimeLaw
-from .trajectories import JointTrajectory
+from .plan import touching, warm_up
+from .result import PlanPhase, PlanResult, PlanStatus
+from .space import PlanningSpace
+from .timing.paths import SplinePath
+from .timing.time_laws import PERIOD, LawRejected, timed_trajectory
+from .timing.topp import NoTimeLaw
 from .verify import verify
-from .watch import Cancel, Progress, Stopped, Watch
 
 POSITION_STEP, ROTATION_STEP = 0.005, 0.02
 """Between poses [m] and [rad]."""
@@ -45,7 +45,7 @@ def straight_tip_motion(
     velocity_scaling: float = 1.0,
     acceleration_scaling: float = 1.0,
     period: float = PERIOD,
-    snapshot: Snapshot | None = None,
+    snapshot: WorldSnapshot | None = None,
     cancel: Cancel | None = None,
     progress: Progress | None = None,
 ) -> PlanResult:
@@ -68,18 +68,18 @@ def straight_tip_motion(
         raise InputError(f"the steps are {position_step!r} m and {rotation_step!r} rad; both must be positive")
     bounds = motion_bounds(chain, velocity_scaling=velocity_scaling, acceleration_scaling=acceleration_scaling)
     targets = checked_poses(np.asarray(poses)[None] if np.ndim(poses) == 2 else poses, "poses", batch=True)
-    make_ready(checker)
-    watch = Watch(timeout, cancel, progress)
+    warm_up(checker)
+    watch = Deadline(timeout, cancel, progress)
     rows, done = np.empty((0, chain.n)), 0.0
     try:
-        watch.enter(Phase.GOALS)
+        watch.enter(PlanPhase.GOALS)
         q = checked_start(chain, start)
         picture = checker.world.snapshot() if snapshot is None else snapshot
         space = PlanningSpace.around(checker, q, q[None], snapshot=picture)
         if checker.check(q, snapshot=picture):
             raise Stopped(PlanStatus.START_IN_COLLISION, f"the start collides{touching(checker, q, picture)}")
         rows = q[None]
-        watch.enter(Phase.SEARCH)
+        watch.enter(PlanPhase.SEARCH)
         legs, T = [], kinematics.forward(chain, q)
         for index, target in enumerate(targets):
             watch.check()
@@ -90,12 +90,12 @@ def straight_tip_motion(
                 raise problem
             q, T = leg[-1], target
             legs.append(leg)
-        watch.enter(Phase.TIME_LAW)
+        watch.enter(PlanPhase.TIME_LAW)
         paths = [SplinePath.through(leg) for leg in legs if np.ptp(leg, axis=0).max() > 1e-9]
         trajectory = joined([timed_trajectory(path, bounds, period=period)[0] for path in paths])
         if trajectory is None:
             return PlanResult(PlanStatus.SUCCESS, "the tip is there already", rows, None, None, watch.timings())
-        watch.enter(Phase.VERIFICATION)
+        watch.enter(PlanPhase.VERIFICATION)
         seen = verify(trajectory, bounds, space=space)
         if not seen.passed:
             raise Stopped(PlanStatus.NOT_VALID, f"the finished trajectory is not valid: {seen}")

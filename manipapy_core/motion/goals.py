@@ -12,10 +12,10 @@ from .. import ik, lie
 from ..errors import InputError, NotFiniteError, ShapeError
 from ..ik.bounds import nearest_winding, search_bounds
 from ..model.chain import Chain
+from ..typing import Array
+from .deadline import Stopped
+from .multi_tip import moved_joints, solve_targets, targets_of
 from .result import PlanStatus
-from .space import Array
-from .tips import moved_joints, solve_targets, targets_of
-from .watch import Stopped
 
 LIMIT_TOLERANCE = 1e-4
 """How far beyond a limit a position still counts as at it [rad or m]: a measured start is noisy."""

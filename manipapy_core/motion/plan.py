@@ -1,25 +1,32 @@
-"""`plan`: from a goal to a verified trajectory."""
+"""`plan`: from a goal to a verified trajectory.
+
+Compiles, or reads from the disk, all that planning needs, so that no request has to wait for it.
+"""
 
 from __future__ import annotations
+
+import threading
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..geometry import Checker, Snapshot
-from .blend import BlendedPath, round_corners, without_repeats
-from .bounds import motion_bounds
+from .. import ik, kinematics
+from ..geometry import Checker, WorldSnapshot
+from ..trajectory.bounds import MotionBounds, motion_bounds
+from ..trajectory.point_to_point import JointTrajectory
+from ..typing import Array
+from .deadline import Cancel, Deadline, Progress, Stopped
 from .goals import Goal, checked_start, joint_goals, more_goals
-from .planners import Planner, find_path
-from .ready import make_ready
-from .result import Phase, PlanResult, PlanStatus
-from .roadmap import Roadmap
-from .shortcut import TRIES, shorten
-from .space import PADDING, Array, PlanningSpace
-from .time_laws import PERIOD, LawRejected, TimeLaw, timed_trajectory
-from .topp import NoTimeLaw
-from .trajectories import JointTrajectory
+from .planners import rrt_connect
+from .planners.registry import Planner, find_path
+from .planners.roadmap import Roadmap
+from .planners.shortcut import TRIES, shorten
+from .result import PlanPhase, PlanResult, PlanStatus
+from .space import PADDING, STEP, PlanningSpace
+from .timing.paths import BlendedPath, round_corners, without_repeats
+from .timing.time_laws import PERIOD, LawRejected, TimeLaw, timed_trajectory
+from .timing.topp import NoTimeLaw
 from .verify import Efforts, Verification, chain_efforts
-from .watch import Cancel, Progress, Stopped, Watch
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
@@ -42,7 +49,7 @@ def plan(
     effort_limits: bool = False,
     efforts: Efforts | None = None,
     period: float = PERIOD,
-    snapshot: Snapshot | None = None,
+    snapshot: WorldSnapshot | None = None,
     cancel: Cancel | None = None,
     progress: Progress | None = None,
 ) -> PlanResult:
@@ -84,18 +91,18 @@ def plan(
         )
     if effort_limits and efforts is None:
         efforts = chain_efforts(chain, GRAVITY)
-    make_ready(checker)
-    watch = Watch(timeout, cancel, progress)
+    warm_up(checker)
+    watch = Deadline(timeout, cancel, progress)
     path, iterations, count = np.empty((0, chain.n)), 0, 0
     try:
-        watch.enter(Phase.GOALS)
+        watch.enter(PlanPhase.GOALS)
         begin = checked_start(chain, start)
         space, goals = free_goals(checker, begin, goal, seed, padding, snapshot)
         count = len(goals)
-        watch.enter(Phase.SEARCH)
+        watch.enter(PlanPhase.SEARCH)
         found = find_path(planner, space, begin, goals, seed, watch)
         path, iterations = found.path, found.iterations
-        watch.enter(Phase.SMOOTHING, polyline_length(path))
+        watch.enter(PlanPhase.SMOOTHING, polyline_length(path))
         path = without_repeats(shorten(space, path, tries=shortcuts, seed=seed) if shortcuts else path)
         if bounds is None:
             return _success(watch, space, padding, path, None, None, iterations, count)
@@ -103,9 +110,9 @@ def plan(
             trajectory, seen = resting(path[0], period), None
             return _success(watch, space, padding, np.vstack([path, path]), trajectory, seen, iterations, count)
         blended = BlendedPath(path, np.zeros(len(path) - 2)) if law is TimeLaw.RUCKIG else round_corners(space, path)
-        watch.enter(Phase.TIME_LAW, polyline_length(path))
+        watch.enter(PlanPhase.TIME_LAW, polyline_length(path))
         trajectory, seen = timed_trajectory(blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period)
-        watch.enter(Phase.VERIFICATION, polyline_length(path))
+        watch.enter(PlanPhase.VERIFICATION, polyline_length(path))
         seen = seen.compared(trajectory, space.unpadded)
         watch.check()
         if not seen.passed:
@@ -118,7 +125,7 @@ def plan(
 
 
 def free_goals(
-    checker: Checker, start: Array, goal: Goal | ArrayLike, seed: int, padding: float, snapshot: Snapshot | None
+    checker: Checker, start: Array, goal: Goal | ArrayLike, seed: int, padding: float, snapshot: WorldSnapshot | None
 ) -> tuple[PlanningSpace, Array]:
     """The space to plan in and the goals in it that are free.
 
@@ -148,7 +155,7 @@ def free_goals(
     raise Stopped(PlanStatus.GOAL_IN_COLLISION, f"each of {len(goals)} goals collides, the nearest one{names}")
 
 
-def touching(checker: Checker, q: Array, snapshot: Snapshot) -> str:
+def touching(checker: Checker, q: Array, snapshot: WorldSnapshot) -> str:
     """What a configuration touches, in words; by covering spheres, so it may name a near miss too."""
     near = checker.distances(q, snapshot=snapshot)
     hits = [
@@ -176,7 +183,7 @@ def _why_not(seen: Verification) -> str:
 
 
 def _success(
-    watch: Watch,
+    watch: Deadline,
     space: PlanningSpace,
     wanted: float,
     path: Array,
@@ -191,3 +198,36 @@ def _success(
         text += f"; it keeps {kept:.2g} mm instead of {asked:.2g}, because start, goal or the arm itself are that near"
     spent = watch.timings()
     return PlanResult(PlanStatus.SUCCESS, text, path, trajectory, seen, spent, iterations, goals, padding=space.padding)
+
+
+_lock = threading.Lock()
+_ready: set[str] = set()
+
+
+def warm_up(checker: Checker) -> None:
+    """Runs every compiled function once. Takes half a minute after installation, a second or two in a new process.
+
+    `plan` does this at its first call, before its clock starts; a node does it when it is configured.
+    """
+    chain = checker.body.chain
+    name = f"{chain.robot_name}/{chain.base}/{chain.tip}/{chain.n}"
+    with _lock:
+        if name in _ready:
+            return
+        low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
+        high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
+        begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
+        space = PlanningSpace.around(checker, begin, end[None])
+        trees = rrt_connect.Trees.planted(begin, end[None], 0)
+        rrt_connect.straight(space, trees, STEP)
+        rrt_connect.search(space, trees, 1, STEP)
+        corners = np.stack([begin, 0.5 * (begin + end) + 0.01 * (high - low) * np.arange(chain.n) / chain.n, end])
+        shorten(space, corners, tries=1)
+        ones = np.ones(chain.n)
+        bounds = MotionBounds(low, high, ones, ones, 1e6 * ones, np.inf * ones)
+        timed_trajectory(BlendedPath(corners, np.array([1e-3])), bounds, space=space)
+        T = kinematics.forward(chain, begin)
+        ik.solve(chain, T, q_seed=begin)
+        ik.solve_batch(chain, T[None], q_seed=begin)
+        ik.track(chain, T[None], begin)
+        _ready.add(name)

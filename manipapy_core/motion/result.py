@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .space import Array
-from .trajectories import JointTrajectory
+from ..trajectory.point_to_point import JointTrajectory
+from ..typing import Array
 from .verify import Verification
 
 
@@ -35,7 +35,7 @@ class PlanStatus(enum.Enum):
         self.text, self.moveit_code = text, moveit_code
 
 
-class Phase(enum.Enum):
+class PlanPhase(enum.Enum):
     """What planning is busy with."""
 
     GOALS = "goals"

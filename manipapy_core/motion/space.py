@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler.mechanism import from_chain
-from ..geometry import Checker, RawChecker, RobotBody, Snapshot
+from ..geometry import Checker, RawChecker, RobotBody, WorldSnapshot
 from ..geometry.body import Group
-from ..geometry.scene import carried_group
+from ..geometry.table_builder import carried_group
 from ..geometry.tables import SAFETY
-from . import edges
-
-Array = NDArray[np.float64]
+from ..typing import Array
+from .planners import edges
 
 RANGE = 1.0
 """Longest edge of a tree [rad or m]."""
@@ -41,7 +40,7 @@ class PlanningSpace:
     original: Checker
     """Without the padding of this space."""
     raw: RawChecker
-    snapshot: Snapshot
+    snapshot: WorldSnapshot
     lower: Array
     """Where samples are drawn [rad or m], shape (n,)."""
     upper: Array
@@ -61,7 +60,7 @@ class PlanningSpace:
         start: Array,
         goals: Array,
         *,
-        snapshot: Snapshot | None = None,
+        snapshot: WorldSnapshot | None = None,
         original: Checker | None = None,
     ) -> PlanningSpace:
         """The space for a motion from a start to any of the goals (goals, n).
@@ -146,7 +145,7 @@ class PlanningSpace:
         """Of configurations (N, n), in this space's own picture of the world."""
         rows = np.ascontiguousarray(q, dtype=np.float64)
         out = np.empty(len(rows), dtype=np.bool_)
-        from ..compiler.checker_engine import checker_code
+        from ..geometry.codegen.engine import checker_code
 
         check = checker_code().calls["check"]
         check(self.raw.scene, rows.ctypes.data, len(rows), self.work().ctypes.data, out.ctypes.data)
@@ -157,7 +156,7 @@ def _code_of(raw: RawChecker) -> NDArray[np.int64]:
     return np.array([raw.edge, raw.check, raw.scene, raw.lanes], dtype=np.int64)
 
 
-def reaches_of(body: RobotBody, snapshot: Snapshot) -> Array:
+def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:
     """A bound on the motion of every point of the arm, and of what it carries, per motion of each joint.
 
     By the triangle inequality over the frames of the bodies: a joint's axis passes through the origin of its body's

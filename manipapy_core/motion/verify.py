@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiler import kernels_of
 from ..errors import InputError
 from ..model.chain import Chain
-from .bounds import MotionBounds
-from .quintics import SUBSTEPS, evaluate_quintics, quintic_coefficients, worst_ratios
-from .space import STEP, Array, PlanningSpace
-from .trajectories import JointTrajectory
+from ..trajectory.bounds import MotionBounds
+from ..trajectory.point_to_point import JointTrajectory
+from ..trajectory.quintics import SUBSTEPS, evaluate_quintics, quintic_coefficients, worst_ratios
+from ..typing import Array
+from .space import STEP, PlanningSpace
 
 Efforts = Callable[[Array, Array, Array], Array]
 """Takes positions, velocities and accelerations (N, n), gives the efforts of the joints [N m or N], shape (N, n)."""
@@ -150,5 +152,5 @@ class TooManyLooks(InputError):
 
 def chain_efforts(chain: Chain, gravity: Array) -> Efforts:
     """Inverse dynamics of a chain without a load."""
-    kernel = chain.kernels.inverse_dynamics
+    kernel = kernels_of(chain).inverse_dynamics
     return lambda q, qd, qdd: kernel.run(q, qd, qdd, gravity)

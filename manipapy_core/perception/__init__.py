@@ -4,11 +4,19 @@
 first matched.
 """
 
-from .calibrate import StereoCalibration, calibrate_stereo, find_corners
-from .camera import BadCamera, Camera, Distortion, StereoModel
-from .clusters import Cluster, ClusterSettings, find_clusters
-from .dbscan import dbscan
-from .depth import (
+from .pipeline import PerceptionPipeline
+from .points.dbscan import dbscan
+from .points.outliers import inliers, mean_neighbour_distances
+from .points.planes import PlaneFilter, PlaneFound, PlaneSettings
+from .points.self_filter import JointHistory, NoConfiguration, SelfFilter
+from .points.voxels import Voxels, crop, voxel_grid
+from .result import Perceived, Reason
+from .settings import PerceptionSettings
+from .shapes.clusters import Cluster, ClusterSettings, find_clusters
+from .shapes.labels import Detection, Detector, OnnxDetector, label_clusters
+from .stereo.calibration import Rectifier, StereoCalibration, calibrate_stereo, find_corners
+from .stereo.camera import BadCamera, Camera, Distortion, StereoModel
+from .stereo.depth import (
     DepthMap,
     Points,
     depth_from_disparity,
@@ -17,21 +25,12 @@ from .depth import (
     transformed,
     without_flying_pixels,
 )
-from .detect import Detection, Detector, OnnxDetector, label_clusters
-from .disparity import Disparity, Matcher, MatcherSettings, Method
-from .frames import DepthImage, Frame, PointSet, StereoPair, Unsynchronised
-from .images import BadImage, as_depth, as_gray
-from .obstacles import Obstacle
-from .outliers import inliers, mean_neighbour_distances
-from .pipeline import Pipeline
-from .planes import PlaneFilter, PlaneFound, PlaneSettings
-from .rectify import Rectifier
-from .result import Perceived, Reason
-from .self_filter import JointHistory, NoConfiguration, SelfFilter
-from .settings import PipelineSettings
-from .sight import Evidence, Sight
-from .tracking import Tracker, TrackSettings
-from .voxels import Voxels, crop, voxel_grid
+from .stereo.disparity import Disparity, Matcher, MatcherSettings, Method
+from .stereo.frames import DepthImage, Frame, PointSet, StereoPair, Unsynchronised
+from .stereo.images import BadImage, as_depth, as_gray
+from .tracking.line_of_sight import Evidence, LineOfSight
+from .tracking.obstacle import Obstacle
+from .tracking.tracker import Tracker, TrackSettings
 
 __all__ = [
     "BadCamera",
@@ -48,6 +47,7 @@ __all__ = [
     "Evidence",
     "Frame",
     "JointHistory",
+    "LineOfSight",
     "Matcher",
     "MatcherSettings",
     "Method",
@@ -55,8 +55,8 @@ __all__ = [
     "Obstacle",
     "OnnxDetector",
     "Perceived",
-    "Pipeline",
-    "PipelineSettings",
+    "PerceptionPipeline",
+    "PerceptionSettings",
     "PlaneFilter",
     "PlaneFound",
     "PlaneSettings",
@@ -65,7 +65,6 @@ __all__ = [
     "Reason",
     "Rectifier",
     "SelfFilter",
-    "Sight",
     "StereoCalibration",
     "StereoModel",
     "StereoPair",

@@ -1,4 +1,7 @@
-"""The pipeline: a frame of any kind in, tracked obstacles out."""
+"""The pipeline: a frame of any kind in, tracked obstacles out.
+
+All that is compiled, loaded before the first picture comes.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,30 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import lie
 from ..geometry import RobotBody
-from .bumps import find_bumps
-from .camera import StereoModel
-from .clusters import Cluster, find_clusters
-from .detect import Detector, label_clusters
-from .frames import Frame
-from .measuring import Measured, Measurer, Work
-from .obstacles import Obstacle
-from .outliers import inliers
-from .planes import PlaneFilter, PlaneFound
+from .points.outliers import inliers
+from .points.planes import PlaneFilter, PlaneFound
+from .points.self_filter import NoConfiguration, SelfFilter
+from .points.voxels import Voxels, voxel_grid
 from .result import Perceived, Reason
-from .self_filter import NoConfiguration, SelfFilter
-from .settings import PipelineSettings
-from .tracking import Tracker
-from .voxels import Voxels, voxel_grid
+from .settings import PerceptionSettings
+from .shapes.clusters import Cluster, ClusterSettings, find_clusters
+from .shapes.labels import Detector, label_clusters
+from .shapes.subthreshold import find_subthreshold_objects
+from .stereo.camera import StereoModel
+from .stereo.disparity import MatcherSettings
+from .stereo.frames import Frame, StereoPair
+from .stereo.to_points import MeasuredPoints, PointSource, StageTimes
+from .tracking.line_of_sight import LineOfSight
+from .tracking.obstacle import Obstacle
+from .tracking.tracker import Tracker
 
 BLIND = frozenset({Reason.DARK, Reason.BRIGHT, Reason.FLAT, Reason.FEW_PIXELS})
 """With these, nothing that is seen is believed."""
 
 
-class Pipeline:
+class PerceptionPipeline:
     """Sees obstacles. One frame at a time; settings may change between frames, from any thread.
 
     Unknown space: obstacles that are out of sight, hidden, or on surfaces without a measurement stay where they were
@@ -41,7 +47,7 @@ class Pipeline:
         stereo: StereoModel | None = None,
         *,
         body: RobotBody | None = None,
-        settings: PipelineSettings | None = None,
+        settings: PerceptionSettings | None = None,
         detector: Detector | None = None,
     ):
         """Prepare.
@@ -52,14 +58,14 @@ class Pipeline:
             detector: Gives obstacles their labels.
         """
         self.body, self.detector = body, detector
-        self._measurer = Measurer(stereo)
+        self._measurer = PointSource(stereo)
         self._lock = threading.Lock()
         self._last_time_ns: int | None = None
         self._last: tuple[Obstacle, ...] = ()
         self._tracker = Tracker()
         self._planes = PlaneFilter()
         self._self_filter: SelfFilter | None = None
-        self.configure(PipelineSettings() if settings is None else settings)
+        self.configure(PerceptionSettings() if settings is None else settings)
 
     @property
     def stereo(self) -> StereoModel | None:
@@ -72,11 +78,11 @@ class Pipeline:
             self._measurer.stereo = stereo
 
     @property
-    def settings(self) -> PipelineSettings:
+    def settings(self) -> PerceptionSettings:
         """As of the next frame."""
         return self._settings
 
-    def configure(self, settings: PipelineSettings) -> None:
+    def configure(self, settings: PerceptionSettings) -> None:
         """Use other settings from the next frame on; obstacles keep their ids."""
         with self._lock:
             self._settings = settings
@@ -109,7 +115,7 @@ class Pipeline:
         self._last_time_ns, self._last = None, ()
 
     def _feed(self, frame: Frame) -> Perceived:
-        work, settings = Work(), self._settings
+        work, settings = StageTimes(), self._settings
         if self._self_filter is not None and frame.q is None:
             raise NoConfiguration(frame.time_ns, None, None)
         measured = self._measurer.measure(frame, work)
@@ -161,7 +167,7 @@ class Pipeline:
         chosen: NDArray[np.intp],
         planes: tuple[PlaneFound, ...],
         eye: NDArray[np.float64],
-        measured: Measured,
+        measured: MeasuredPoints,
     ) -> tuple[tuple[Cluster, ...], NDArray[np.int64]]:
         """Things among the chosen points, and those that rise from a plane too little to be chosen.
 
@@ -175,7 +181,9 @@ class Pipeline:
         labels = np.full(len(voxels), -1, np.int64)
         labels[chosen] = own
         if sight is not None:
-            bumps = find_bumps(voxels, how, planes=planes, clusters=clusters, up=up, sight=sight, blur=blur)
+            bumps = find_subthreshold_objects(
+                voxels, how, planes=planes, clusters=clusters, up=up, sight=sight, blur=blur
+            )
             for number, (_, members) in enumerate(bumps, len(clusters)):
                 labels[members] = number
             clusters += tuple(bump for bump, _ in bumps)
@@ -196,8 +204,8 @@ class Pipeline:
     def _result(
         self,
         frame: Frame,
-        work: Work,
-        measured: Measured,
+        work: StageTimes,
+        measured: MeasuredPoints,
         voxels: Voxels,
         labels: NDArray[np.int64],
         planes: tuple[PlaneFound, ...],
@@ -219,3 +227,36 @@ class Pipeline:
             depth=measured.depth,
             disparity=measured.disparity,
         )
+
+
+def warm_up(body: RobotBody | None) -> None:
+    """Understand two small pictures, so that the first real one takes no longer than the others.
+
+    Args:
+        body: The robot that is to be filtered out; None if there is none.
+    """
+    random = np.random.default_rng(0)
+    picture = random.integers(0, 256, (96, 160), dtype=np.uint8)
+    stereo = StereoModel.ideal(160, 96, 120.0, 120.0, 80.0, 48.0, 0.1)
+    # As large pictures are matched, which is all that small ones need, and the refinement.
+    pipeline = PerceptionPipeline(
+        stereo, body=body, settings=PerceptionSettings(matcher=MatcherSettings(column_step=2))
+    )
+    q = None if body is None else np.zeros(body.chain.n)
+    for number in range(2):
+        # Everything is as far away as a shift of twelve pixels says.
+        pair = StereoPair(number, np.eye(4), np.roll(picture, 12, axis=1), picture, q)
+        pipeline.feed(pair)
+    _understand_a_cube()
+
+
+def _understand_a_cube() -> None:
+    """A thing on a table, since noise holds none."""
+    rows = np.arange(0.0, 0.05, 0.01)
+    xyz = np.stack(np.meshgrid(rows, rows, rows + 0.01), axis=-1).reshape(-1, 3).astype(np.float32)
+    voxels = Voxels(xyz, np.full(len(xyz), 0.002, np.float32), np.full(len(xyz), 4, np.int32), 0.01)
+    table = PlaneFound(np.array([0.0, 0.0, 1.0]), 0.0, 1000, False, np.full(2, -1.0), np.full(2, 1.0), 1.0)
+    T = lie.pose(lie.exp_so3([0.0, 0.75 * np.pi, 0.0]), [-1.0, 0.0, 1.0])
+    K = np.array([[100.0, 0.0, 40.0], [0.0, 100.0, 30.0], [0.0, 0.0, 1.0]])
+    sight = LineOfSight(np.full((60, 80), np.sqrt(2.0), np.float32), K, T)
+    find_clusters(voxels, ClusterSettings(), planes=(table,), eye=T[:3, 3], sight=sight, blur=0.02)

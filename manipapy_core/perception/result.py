@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .depth import DepthMap, Points, points_from_depth
-from .disparity import Disparity
-from .obstacles import Obstacle
-from .planes import PlaneFound
-from .voxels import Voxels
+from .points.planes import PlaneFound
+from .points.voxels import Voxels
+from .stereo.depth import DepthMap, Points, points_from_depth
+from .stereo.disparity import Disparity
+from .tracking.obstacle import Obstacle
 
 
 class Reason(enum.Enum):

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, field
 
 from ..errors import InputError
-from .clusters import ClusterSettings
-from .disparity import MatcherSettings
-from .planes import PlaneSettings
-from .tracking import TrackSettings
+from .points.planes import PlaneSettings
+from .shapes.clusters import ClusterSettings
+from .stereo.disparity import MatcherSettings
+from .tracking.tracker import TrackSettings
 
 
 @dataclass(frozen=True)
-class PipelineSettings:
+class PerceptionSettings:
     """One description of the whole pipeline; parts of it can be replaced with `dataclasses.replace`."""
 
     matcher: MatcherSettings = field(default_factory=MatcherSettings)

@@ -4,7 +4,7 @@ PyBullet is loaded when the first world opens; it comes with `pip install 'manip
 """
 
 from .camera import Pinhole, StereoCamera, StereoFrame, look_at
-from .drive_modes import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
+from .drive import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
 from .errors import (
     CommandRefused,
     NameTaken,
@@ -14,47 +14,47 @@ from .errors import (
     SceneNotFound,
     SimulationUnavailable,
     SnapshotError,
-    UnknownObject,
+    UnknownSceneObject,
 )
-from .mirror import Mirror
-from .picture import render
-from .png import png_bytes, write_png
-from .scene import Plane, Scene, SceneObject, Table, Texture
+from .render.photo import render
+from .render.png import png_bytes, write_png
+from .render.replica import RenderReplica
+from .render.stereo_process import StereoProcess
+from .robot import JointStates, SimContact, SimRobot
+from .scene import GroundPlane, Scene, SceneObject, Table, Texture
 from .scene_file import bundled_scenes, object_from_mapping, read_scene
-from .sim_robot import Contact, JointStates, SimRobot
-from .stereo_process import StereoProcess
-from .world import Snapshot, World
+from .world import SimSnapshot, SimWorld
 
 __all__ = [
     "CommandRefused",
-    "Contact",
     "DriveMode",
     "DriveSettings",
     "DriveStatus",
+    "GroundPlane",
     "HoldReason",
     "JointStates",
-    "Mirror",
     "NameTaken",
     "NotSimulable",
     "Pinhole",
-    "Plane",
     "RenderError",
+    "RenderReplica",
     "ResumePolicy",
     "Scene",
     "SceneError",
     "SceneNotFound",
     "SceneObject",
+    "SimContact",
     "SimRobot",
+    "SimSnapshot",
+    "SimWorld",
     "SimulationUnavailable",
-    "Snapshot",
     "SnapshotError",
     "StereoCamera",
     "StereoFrame",
     "StereoProcess",
     "Table",
     "Texture",
-    "UnknownObject",
-    "World",
+    "UnknownSceneObject",
     "bundled_scenes",
     "look_at",
     "object_from_mapping",

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import lie
 from ..errors import ManipapyError
-from ..model.elements import Array
+from ..typing import Array
 from .errors import SimulationUnavailable
 
 
@@ -36,7 +36,7 @@ def pybullet() -> Any:
         raise SimulationUnavailable(f"the simulation needs PyBullet ({error}): {cure}") from error
 
 
-class Client:
+class BulletClient:
     """One physics server of its own; every function of PyBullet is a method that talks to this server."""
 
     def __init__(self, *, gui: bool = False):
@@ -71,7 +71,7 @@ class Client:
             # PyBullet gives the number to the next server: nothing of this object may reach it.
             self.__dict__ = {"bullet": self.bullet, "id": -1}
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> BulletClient:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
 from ..errors import InputError
-from ..model.elements import Array, frozen_array
+from ..model.elements import frozen_array
+from ..typing import Array
 
 UP = (0.0, 0.0, 1.0)
 

@@ -1,4 +1,6 @@
-"""What moves the joints of a simulated robot: commands in, efforts out, and a hold when the commands stop coming.
+"""How a joint can be driven, why it is held, and how patient a drive is.
+
+What moves the joints of a simulated robot: commands in, efforts out, and a hold when the commands stop coming.
 
 Every joint is in one of four modes. EFFORT passes the commanded effort on. VELOCITY and POSITION follow a reference
 that keeps the joint's velocity and acceleration limits. HOLD brakes and then stands still by gravity compensation and a
@@ -8,6 +10,7 @@ controller that dies does not leave its last torque acting.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,11 +19,74 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, UnknownJoint
 from ..model.chain import Chain
-from ..model.elements import Array
-from .drive_modes import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
+from ..typing import Array
 from .errors import CommandRefused
-from .reference import Reference
-from .servo import Servo
+from .servo import Servo, ServoReference
+
+
+class DriveMode(enum.IntEnum):
+    """How one joint is driven."""
+
+    HOLD = 0
+    EFFORT = 1
+    VELOCITY = 2
+    POSITION = 3
+
+
+class HoldReason(enum.IntEnum):
+    """Why a joint is in HOLD."""
+
+    NONE = 0
+    """It is not."""
+    START = 1
+    """No command has come yet, or the drive was enabled and waits for one."""
+    TIMEOUT = 2
+    """Commands stopped coming."""
+    REQUESTED = 3
+    """A hold was asked for."""
+
+
+class ResumePolicy(enum.Enum):
+    """What ends a hold by TIMEOUT or REQUESTED. A hold by START ends with the first command under both."""
+
+    ENABLE = "enable() first, then a command"
+    COMMAND = "the next command"
+
+
+@dataclass(frozen=True)
+class DriveSettings:
+    """How patient the drive is."""
+
+    command_timeout: float = 0.020
+    """An effort command older than this [s of simulated time] is replaced by HOLD."""
+    velocity_timeout: float = 0.100
+    """The same for a velocity command [s]. Positions do not grow old."""
+    resume: ResumePolicy = ResumePolicy.ENABLE
+
+    def __post_init__(self) -> None:
+        for name in ("command_timeout", "velocity_timeout"):
+            value = getattr(self, name)
+            if not value > 0.0:
+                raise InputError(f"{name} is {value!r}; give a positive number of seconds (inf switches it off)")
+
+
+@dataclass(frozen=True)
+class DriveStatus:
+    """How the drive of a robot is doing."""
+
+    modes: dict[str, DriveMode]
+    """By joint."""
+    held: dict[str, HoldReason]
+    """Joints in HOLD with the reason."""
+    limited: tuple[str, ...]
+    """Joints whose last command, or whose effort in the last step, was cut to a limit."""
+    timeouts: int
+    """How often commands stopped coming since the start."""
+    refusals: int
+    """How many commands were refused since the start."""
+    last_refusal: str
+    """Why, in words; empty if never."""
+
 
 SELECTIONS = 64
 """So many lists of joint names are remembered."""
@@ -40,7 +106,7 @@ class DriveState:
     limited: np.ndarray
     effort: Array
     """Applied in the last step [N m or N]."""
-    reference: Reference
+    reference: ServoReference
 
     def copy(self) -> DriveState:
         arrays = ("mode", "reason", "command", "stamp", "limited", "effort", "reference")
@@ -100,7 +166,7 @@ class Drive:
             stamp=np.zeros(n),
             limited=np.zeros(n, dtype=bool),
             effort=np.zeros(n),
-            reference=Reference.at(q, self._chain.limits, self._servo.leash),
+            reference=ServoReference.at(q, self._chain.limits, self._servo.leash),
         )
 
     def command(

@@ -28,7 +28,7 @@ class SceneNotFound(SceneError, FileNotFoundError):
         super().__init__(source, [problem])
 
 
-class UnknownObject(InputError):
+class UnknownSceneObject(InputError):
     """An object name that the world does not have."""
 
     def __init__(self, name: str, available: Sequence[str]):

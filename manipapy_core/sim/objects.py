@@ -7,13 +7,14 @@ import tempfile
 
 import numpy as np
 
-from ..model.elements import Array, Box, Cylinder, Geometry, Mesh, Sphere
-from .bullet import Client, from_position_quaternion, to_position_quaternion
-from .errors import NameTaken, SceneError, UnknownObject
-from .mesh_files import readable_mesh
-from .png import texture_image, write_png
-from .scene import Plane, SceneObject, Texture, solid_parts
-from .tessellate import RoundMeshes
+from ..model.elements import BoxGeometry, CylinderGeometry, Geometry, MeshGeometry, SphereGeometry
+from ..typing import Array
+from .bullet import BulletClient, from_position_quaternion, to_position_quaternion
+from .errors import NameTaken, SceneError, UnknownSceneObject
+from .render.png import texture_image, write_png
+from .render.surfaces import RoundMeshes
+from .robot_file import readable_mesh
+from .scene import GroundPlane, SceneObject, Texture, solid_parts
 
 FLOOR = 8.0
 """Edge of the square that is drawn for an endless plane [m]."""
@@ -24,7 +25,9 @@ FLOOR_TILE = 0.5
 class Objects:
     """Named bodies in one server, either to collide or to be seen or both."""
 
-    def __init__(self, client: Client, *, collisions: bool, visuals: bool, round_meshes: RoundMeshes | None = None):
+    def __init__(
+        self, client: BulletClient, *, collisions: bool, visuals: bool, round_meshes: RoundMeshes | None = None
+    ):
         self._client, self._collisions, self._visuals = client, collisions, visuals
         self._round_meshes = round_meshes
         self._bodies: dict[str, int] = {}
@@ -84,7 +87,7 @@ class Objects:
     def body(self, name: str) -> int:
         """PyBullet's number of an object."""
         if name not in self._bodies:
-            raise UnknownObject(name, list(self._bodies))
+            raise UnknownSceneObject(name, list(self._bodies))
         return self._bodies[name]
 
     def name_of(self, body: int) -> str | None:
@@ -109,7 +112,7 @@ class Objects:
 
     def _collision_shape(self, item: SceneObject) -> int:
         client = self._client
-        if isinstance(item.shape, Plane):
+        if isinstance(item.shape, GroundPlane):
             return client.createCollisionShape(client.GEOM_PLANE, planeNormal=[0.0, 0.0, 1.0])
         parts = list(solid_parts(item.shape))
         shapes = [self._collision_options(geometry, fixed=item.fixed) for geometry, _ in parts]
@@ -126,17 +129,17 @@ class Objects:
 
     def _collision_options(self, geometry: Geometry, *, fixed: bool) -> dict[str, object]:
         client = self._client
-        if isinstance(geometry, Cylinder):
+        if isinstance(geometry, CylinderGeometry):
             return {"shapeType": client.GEOM_CYLINDER, "radius": geometry.radius, "height": geometry.length}
         options = self._plain_options(geometry)
-        if isinstance(geometry, Mesh) and fixed:
+        if isinstance(geometry, MeshGeometry) and fixed:
             # What moves is taken as its convex hull; what stands may be hollow.
             options["flags"] = client.GEOM_FORCE_CONCAVE_TRIMESH
         return options
 
     def _visual_shape(self, item: SceneObject) -> int:
         client, colour = self._client, list(item.rgba)
-        if isinstance(item.shape, Plane):
+        if isinstance(item.shape, GroundPlane):
             vertices, indices, texture = _floor()
             return client.createVisualShape(
                 client.GEOM_MESH,
@@ -162,18 +165,18 @@ class Objects:
     def _visual_options(self, geometry: Geometry) -> dict[str, object]:
         if self._round_meshes is not None:
             geometry = self._round_meshes.replace(geometry)
-        if isinstance(geometry, Cylinder):
+        if isinstance(geometry, CylinderGeometry):
             return {"shapeType": self._client.GEOM_CYLINDER, "radius": geometry.radius, "length": geometry.length}
         return self._plain_options(geometry)
 
     def _plain_options(self, geometry: Geometry) -> dict[str, object]:
         """What collision and visual shapes have in common; PyBullet spells cylinders differently for the two."""
         client = self._client
-        if isinstance(geometry, Box):
+        if isinstance(geometry, BoxGeometry):
             return {"shapeType": client.GEOM_BOX, "halfExtents": (geometry.size / 2).tolist()}
-        if isinstance(geometry, Sphere):
+        if isinstance(geometry, SphereGeometry):
             return {"shapeType": client.GEOM_SPHERE, "radius": geometry.radius}
-        assert isinstance(geometry, Mesh)
+        assert isinstance(geometry, MeshGeometry)
         path = readable_mesh(geometry.filename, self._folder.name)
         return {"shapeType": client.GEOM_MESH, "fileName": path, "meshScale": geometry.scale.tolist()}
 

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from .. import lie
 from ..errors import InputError, ShapeError
-from ..model.elements import RGBA, Array, Box, Cylinder, Geometry, Mesh, Sphere, frozen_array
+from ..model.elements import RGBA, BoxGeometry, CylinderGeometry, Geometry, MeshGeometry, SphereGeometry, frozen_array
+from ..typing import Array
 
 MESH_FORMATS = (".obj", ".stl")
 TABLE_THICKNESS = 0.04
@@ -24,7 +25,7 @@ TABLE_LEG = 0.06
 
 
 @dataclass(frozen=True)
-class Plane:
+class GroundPlane:
     """The whole plane z = 0 of its frame; solid below."""
 
 
@@ -39,7 +40,7 @@ class Table:
         object.__setattr__(self, "size", frozen_array(self.size, (3,)))
 
 
-ObjectShape = Box | Cylinder | Sphere | Mesh | Plane | Table
+ObjectShape = BoxGeometry | CylinderGeometry | SphereGeometry | MeshGeometry | GroundPlane | Table
 
 
 class Texture(enum.Enum):
@@ -85,7 +86,7 @@ class SceneObject:
             found.append("the pose is not a rotation and a finite translation; give a homogeneous matrix")
         if not (math.isfinite(self.mass) and self.mass >= 0.0):
             found.append(f"mass is {self.mass:g}; give 0 (fixed) or a positive number of kg")
-        elif self.mass > 0.0 and isinstance(self.shape, Plane | Table):
+        elif self.mass > 0.0 and isinstance(self.shape, GroundPlane | Table):
             found.append(f"a {type(self.shape).__name__.lower()} cannot have a mass; leave it fixed")
         if len(self.rgba) != 4 or not all(0.0 <= value <= 1.0 for value in self.rgba):
             found.append(f"colour {tuple(self.rgba)} is not four numbers from 0 to 1; give red, green, blue, opacity")
@@ -118,15 +119,15 @@ def same(first: Any, second: Any) -> bool:
 
 def solid_parts(shape: ObjectShape) -> Iterator[tuple[Geometry, Array]]:
     """The plain shapes that an object is made of, each with its pose in the object's frame; none for a plane."""
-    if isinstance(shape, Plane):
+    if isinstance(shape, GroundPlane):
         return
     if not isinstance(shape, Table):
         yield shape, np.eye(4)
         return
     length, width, height = shape.size
-    yield Box(np.array([length, width, TABLE_THICKNESS])), lie.pose(None, [0.0, 0.0, -TABLE_THICKNESS / 2])
+    yield BoxGeometry(np.array([length, width, TABLE_THICKNESS])), lie.pose(None, [0.0, 0.0, -TABLE_THICKNESS / 2])
     leg_height = height - TABLE_THICKNESS
-    leg = Box(np.array([TABLE_LEG, TABLE_LEG, leg_height]))
+    leg = BoxGeometry(np.array([TABLE_LEG, TABLE_LEG, leg_height]))
     for x in (-1.0, 1.0):
         for y in (-1.0, 1.0):
             # A little inwards, so that the edge of the top is seen.
@@ -136,13 +137,13 @@ def solid_parts(shape: ObjectShape) -> Iterator[tuple[Geometry, Array]]:
 
 def _shape_problems(shape: ObjectShape) -> list[str]:
     lengths: dict[str, float] = {}
-    if isinstance(shape, Box | Table):
+    if isinstance(shape, BoxGeometry | Table):
         lengths = {f"size {axis}": float(value) for axis, value in zip("xyz", shape.size)}
-    elif isinstance(shape, Cylinder):
+    elif isinstance(shape, CylinderGeometry):
         lengths = {"radius": shape.radius, "length": shape.length}
-    elif isinstance(shape, Sphere):
+    elif isinstance(shape, SphereGeometry):
         lengths = {"radius": shape.radius}
-    elif isinstance(shape, Mesh):
+    elif isinstance(shape, MeshGeometry):
         lengths = {f"scale {axis}": float(value) for axis, value in zip("xyz", shape.scale)}
     found = [
         f"{name} is {value:g}; give a positive, finite number"
@@ -153,7 +154,7 @@ def _shape_problems(shape: ObjectShape) -> list[str]:
         smallest = np.array([3 * TABLE_LEG, 3 * TABLE_LEG, 2 * TABLE_THICKNESS])
         if (shape.size < smallest).any():
             found.append(f"a table of {shape.size} m has no room for its legs; make it at least {smallest} m")
-    if isinstance(shape, Mesh):
+    if isinstance(shape, MeshGeometry):
         if not shape.filename.lower().endswith(MESH_FORMATS):
             found.append(f"mesh {shape.uri!r} is in no known format; give one of {', '.join(MESH_FORMATS)}")
         elif not os.path.isfile(shape.filename):

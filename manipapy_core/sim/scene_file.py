@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import MeshNotFound
-from ..model.elements import Array, Box, Cylinder, Mesh, Sphere
+from ..model.elements import BoxGeometry, CylinderGeometry, MeshGeometry, SphereGeometry, transform_from_xyz_rpy
 from ..model.meshes import MeshFinder
-from ..model.placement import transform_from_xyz_rpy
-from ..model.report import did_you_mean, parse_number
+from ..model.urdf.report import did_you_mean, parse_number
+from ..typing import Array
 from .errors import SceneError, SceneNotFound
-from .scene import ObjectShape, Plane, Scene, SceneObject, Table, Texture
+from .scene import GroundPlane, ObjectShape, Scene, SceneObject, Table, Texture
 
 SHAPE_KEYS = {
     "box": ("size",),
@@ -49,9 +49,7 @@ HARMLESS = 0.5
 """Stands in for a number that could not be read, so that the same mistake is not reported twice."""
 
 
-def read_scene(
-    source: str | os.PathLike[str], *, package_paths: Sequence[str | os.PathLike[str]] = ()
-) -> Scene:
+def read_scene(source: str | os.PathLike[str], *, package_paths: Sequence[str | os.PathLike[str]] = ()) -> Scene:
     """Read a scene file.
 
     Args:
@@ -234,22 +232,22 @@ class _Reader:
 
     def shape(self, kind: str, meshes: MeshFinder | None) -> ObjectShape:
         if kind == "box":
-            return Box(np.array(self.numbers("size", 3, None)))
+            return BoxGeometry(np.array(self.numbers("size", 3, None)))
         if kind == "table":
             return Table(np.array(self.numbers("size", 3, None)))
         if kind == "cylinder":
-            return Cylinder(self.number("radius", None), self.number("length", None))
+            return CylinderGeometry(self.number("radius", None), self.number("length", None))
         if kind == "sphere":
-            return Sphere(self.number("radius", None))
+            return SphereGeometry(self.number("radius", None))
         if kind == "plane":
-            return Plane()
-        return self._mesh(meshes) if kind == "mesh" else Sphere(HARMLESS)
+            return GroundPlane()
+        return self._mesh(meshes) if kind == "mesh" else SphereGeometry(HARMLESS)
 
     def _mesh(self, meshes: MeshFinder | None) -> ObjectShape:
         uri, scale = self.text("file"), self.numbers("scale", 3, (1.0, 1.0, 1.0))
         try:
             if uri:
-                return Mesh(uri if meshes is None else meshes.find(uri), uri, np.array(scale))
+                return MeshGeometry(uri if meshes is None else meshes.find(uri), uri, np.array(scale))
         except MeshNotFound as error:
             self.problems.append(f"file {uri!r}: {error.reason}")
-        return Sphere(HARMLESS)
+        return SphereGeometry(HARMLESS)

@@ -15,22 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..model.elements import Array
 from ..model.robot import Robot
-from .bullet import Client
-from .drive import DriveState
-from .drive_modes import DriveSettings
+from ..typing import Array
+from .bullet import BulletClient
+from .drive import DriveSettings, DriveState
 from .errors import NameTaken, SnapshotError
 from .objects import Objects
+from .robot import SimRobot
 from .scene import Scene, SceneObject, pose_from
-from .sim_robot import SimRobot
-from .view import WorldContent, WorldView
+from .world_view import WorldContent, WorldView
 
 EARTH = (0.0, 0.0, -9.81)
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class SimSnapshot:
     """A saved state of one world; it stays valid until something comes or goes, or the world is reset."""
 
     steps: int
@@ -42,7 +41,7 @@ class Snapshot:
     """Which world it belongs to, and how often that had changed."""
 
 
-class World:
+class SimWorld:
     """Physics of robots and objects. Close it, or use it in a `with` statement."""
 
     def __init__(self, *, gravity: ArrayLike = EARTH, time_step: float = 0.001, gui: bool = False):
@@ -61,7 +60,7 @@ class World:
         self.step_ns = round(time_step * 1e9)
         self.time_step = self.step_ns * 1e-9
         self._lock = threading.RLock()
-        self._client = Client(gui=gui)
+        self._client = BulletClient(gui=gui)
         self._visuals = gui
         self._set_up_physics()
         self._robots: dict[str, SimRobot] = {}
@@ -88,7 +87,7 @@ class World:
             self._client.close()
             self._objects.close()
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> SimWorld:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -250,19 +249,19 @@ class World:
             if time:
                 self._steps = 0
 
-    def save(self) -> Snapshot:
+    def save(self) -> SimSnapshot:
         """The state of everything, to come back to; what follows a restore repeats to the last bit."""
         with self._lock:
             drives = {name: robot._save() for name, robot in self._robots.items()}
-            return Snapshot(self._steps, self._client.saveState(), drives, id(self), self._epoch)
+            return SimSnapshot(self._steps, self._client.saveState(), drives, id(self), self._epoch)
 
-    def discard(self, snapshot: Snapshot) -> None:
+    def discard(self, snapshot: SimSnapshot) -> None:
         """Free the memory of a saved state that is not needed any more."""
         with self._lock:
             if snapshot.world == id(self) and snapshot.epoch == self._epoch:
                 self._client.removeState(snapshot.bullet_state)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: SimSnapshot) -> None:
         """Back to a saved state, time included.
 
         Raises:

@@ -19,7 +19,7 @@ from manipapy_core.compat.urdf_processor import URDFToSerialManipulator
 from manipapy_core.errors import InputError, ShapeError
 from reference.cases import BUNDLED
 
-EXAMPLE = '''
+EXAMPLE = """
 from manipapy_core.compat import urdf_processor, path_planning, control, sim
 import numpy as np
 
@@ -43,7 +43,7 @@ Kp, Kd = np.full(6, 80.0), np.full(6, 8.0)
 simu.run_controller(ctrl, traj["positions"], traj["velocities"],
          traj["accelerations"], g=[0,0,-9.81], Ftip=np.zeros(6),
          Kp=Kp, Ki=np.zeros(6), Kd=Kd)
-'''
+"""
 
 
 @pytest.fixture(scope="module")

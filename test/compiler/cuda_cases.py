@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manipapy_core import dynamics, lie
+from manipapy_core.compiler import kernels_of
 from manipapy_core.compiler.algorithms import timing
 from manipapy_core.compiler.function import CompiledFunction
 from manipapy_core.compiler.kernels import RECIPES, joint_trajectory, screw_trajectory
@@ -113,7 +114,7 @@ def robot_cases(robot: str) -> tuple[KernelCase, ...]:
             extras = {extra.name: value for extra, value in zip(recipe.extra_inputs, values[count:])}
             return recipe.algorithm(mechanism, *values[:count], **extras)
 
-        cases.append(KernelCase(name, getattr(chain.kernels, name), algorithm))
+        cases.append(KernelCase(name, getattr(kernels_of(chain), name), algorithm))
     return tuple(cases)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manipapy_core.compiler.cuda_emit import PRELUDE, Layout, emit_sincos
+from manipapy_core.compiler.cuda.emit import PRELUDE, Layout, emit_sincos
 from manipapy_core.compiler.trace import Signature
 
 needs_host_compiler = pytest.mark.skipif(

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from manipapy_core.compiler import gpu
+from manipapy_core.compiler.cuda import device
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
 """Turing, Ampere, Hopper, and Blackwell in data centres and on desks."""
 
-OPTIONS = (*gpu.OPTIONS, "--ptxas-options=-v")
+OPTIONS = (*device.OPTIONS, "--ptxas-options=-v")
 """Ours, and a report of the assembler."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler.cuda_cases import FLOAT32, FLOAT64, KernelCase, robot_cases, time_laws
 from compiler.cuda_nvrtc import ARCHITECTURES, Usage, compile_for, version
-from manipapy_core.compiler.cuda_emit import Layout, source
+from manipapy_core.compiler.cuda.emit import Layout, source
 
 BEGIN, END = "<!-- registers: begin -->", "<!-- registers: end -->"
 GROUPS = {

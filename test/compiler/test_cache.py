@@ -10,8 +10,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from manipapy_core.compiler import cache, engine
+from manipapy_core.compiler import cache
 from manipapy_core.compiler.kernels import compiled
+from manipapy_core.compiler.llvm import engine
 from manipapy_core.compiler.trace import Input, Signature, trace
 
 SIGNATURE = Signature("doubled", (Input("x", (2,)),), (2,))

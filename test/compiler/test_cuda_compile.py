@@ -14,7 +14,7 @@ import pytest
 from compiler.cuda_cases import FLOAT32, FLOAT64, all_cases, case_of
 from compiler.cuda_nvrtc import ARCHITECTURES, Usage, compile_for, needs_nvrtc
 from compiler.cuda_table import GROUPS, sweep, table, write_table, written_table
-from manipapy_core.compiler.cuda_emit import Layout, source
+from manipapy_core.compiler.cuda.emit import Layout, source
 
 pytestmark = needs_nvrtc
 

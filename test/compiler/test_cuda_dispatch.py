@@ -14,8 +14,9 @@ import pytest
 from compiler.cuda_cases import time_laws
 from compiler.cuda_host import DeviceArray, HostDevice, needs_host_compiler
 from manipapy_core import Robot, dynamics, kinematics
-from manipapy_core.compiler import gpu
-from manipapy_core.compiler.cuda_emit import BLOCK
+from manipapy_core.compiler import kernels_of
+from manipapy_core.compiler.cuda import device as cuda_device
+from manipapy_core.compiler.cuda.emit import BLOCK
 from manipapy_core.errors import CompilerError, InputError, NotFiniteError, ShapeError
 from reference.cases import BUNDLED, disagreement, states
 from reference.public_functions import PUBLIC_FUNCTIONS, function_name
@@ -28,7 +29,7 @@ PARITY = 1e-12
 def device():
     with pytest.MonkeyPatch.context() as patch:
         host = HostDevice()
-        patch.setattr(gpu, "cupy_device", lambda: host)
+        patch.setattr(cuda_device, "cupy_device", lambda: host)
         yield host
 
 
@@ -52,7 +53,7 @@ def test_every_public_function_takes_arrays_on_the_gpu(chain, device, function):
 def test_no_code_for_the_cpu_is_made_where_none_is_run(device):
     fresh = Robot.from_urdf(BUNDLED["ur5"].text).chain("base_link", "tool0")
     kinematics.forward(fresh, DeviceArray(np.zeros((4, 6))))
-    assert fresh.kernels.forward._entries.cache_info().currsize == 0
+    assert kernels_of(fresh).forward._entries.cache_info().currsize == 0
     assert disagreement(kinematics.forward(fresh, np.zeros((4, 6)))[0], kinematics.forward(fresh, np.zeros(6))) == 0
     kinematics.forward(fresh, DeviceArray(np.zeros((4, 6))))
     assert device.compiled.count("forward_double_rows") <= 2, "one kernel per chain and type, compiled once"
@@ -65,7 +66,7 @@ def test_blocks_of_256_threads_cover_the_batch(chain, device):
 
 
 def test_more_than_the_largest_grid_is_looped_over(chain, device, monkeypatch):
-    monkeypatch.setattr(gpu, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(cuda_device, "MAX_BLOCKS", 2)
     q, _, _ = states(chain, 1300)
     result = dynamics.gravity_forces(chain, DeviceArray(q))
     assert device.launches[-1][1] == 2
@@ -150,13 +151,13 @@ def test_columns_have_the_batch_last(chain, device, name, batch):
     operands = [np.resize(operand, (*batch, 6)) for operand in function.arguments(chain, 6)]
     extras = [dynamics.GRAVITY] if name == "inverse_dynamics" else []
     columns = [DeviceArray(np.moveaxis(operand, -1, 0)) for operand in operands]
-    result = gpu.bind(chain, name).run(*columns, *extras)
+    result = device.bind(chain, name).run(*columns, *extras)
     rows = np.moveaxis(result, range(len(function.tail(chain))), range(-len(function.tail(chain)), 0))
     assert disagreement(rows, function.call(chain, *operands)) <= PARITY
 
 
 def test_columns_are_checked_where_the_user_sees_them(chain, device):
-    kernel = gpu.bind(chain, "forward")
+    kernel = device.bind(chain, "forward")
     q = np.zeros((6, 9))
     q[2, 5] = np.nan
     with pytest.raises(NotFiniteError) as caught:
@@ -168,7 +169,7 @@ def test_columns_are_checked_where_the_user_sees_them(chain, device):
     with pytest.raises(InputError, match="forward takes q; got 2"):
         kernel.run(DeviceArray(q), DeviceArray(q))
     with pytest.raises(InputError, match="no kernel 'backward'"):
-        gpu.bind(chain, "backward")
+        device.bind(chain, "backward")
 
 
 @pytest.mark.parametrize("case", time_laws(), ids=lambda case: case.name)
@@ -180,7 +181,7 @@ def test_time_laws_run_there_too(device, case):
 
 def test_without_cupy_the_error_names_the_cure(monkeypatch):
     fresh = Robot.from_urdf(BUNDLED["ur5"].text).chain("base_link", "tool0")
-    monkeypatch.setattr(gpu, "cupy_device", gpu.CupyDevice)
+    monkeypatch.setattr(cuda_device, "cupy_device", device.CupyDevice)
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(CompilerError, match="CuPy is not installed") as caught:
         kinematics.forward(fresh, DeviceArray(np.zeros((2, 6))))
@@ -193,7 +194,7 @@ def test_numpy_arrays_never_load_the_gpu_part():
         "from manipapy_core import Robot, dynamics\n"
         "chain = Robot.from_urdf('ur5').chain('base_link', 'tool0')\n"
         "dynamics.gravity_forces(chain, np.zeros(6)), dynamics.gravity_forces(chain, np.zeros((9, 6)))\n"
-        "print([name for name in ('cupy', 'manipapy_core.compiler.gpu') if name in sys.modules])"
+        "print([name for name in ('cupy', 'manipapy_core.compiler.cuda.device') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 
 from compiler.cuda_host import DeviceArray
-from manipapy_core.compiler import gpu
-from manipapy_core.compiler.gpu_doctor import Surroundings, diagnose
+from manipapy_core.compiler.cuda import device
+from manipapy_core.compiler.cuda.diagnosis import CudaEnvironment, diagnose
 
-READY = Surroundings(cupy="14.2.0", driver=13000, runtime=13020, devices=("NVIDIA RTX 4000",), compiler=True)
+READY = CudaEnvironment(cupy="14.2.0", driver=13000, runtime=13020, devices=("NVIDIA RTX 4000",), compiler=True)
 OBSTACLES = {
-    "no CuPy": (Surroundings(), "CuPy is not installed", "pip install"),
-    "broken CuPy": (Surroundings(cupy="14.2.0", import_problem="libfoo.so"), "libfoo.so", "pip install"),
-    "no driver": (Surroundings(cupy="14.2.0", runtime=13020), "no NVIDIA driver", "--gpus all"),
+    "no CuPy": (CudaEnvironment(), "CuPy is not installed", "pip install"),
+    "broken CuPy": (CudaEnvironment(cupy="14.2.0", import_problem="libfoo.so"), "libfoo.so", "pip install"),
+    "no driver": (CudaEnvironment(cupy="14.2.0", runtime=13020), "no NVIDIA driver", "--gpus all"),
     "old driver": (
-        Surroundings(cupy="14.2.0", driver=12040, runtime=13020),
+        CudaEnvironment(cupy="14.2.0", driver=12040, runtime=13020),
         "driver is for CUDA 12.4, CuPy for CUDA 13.2",
         "update the driver",
     ),
     "no device": (
-        Surroundings(cupy="14.2.0", driver=13000, runtime=13020),
+        CudaEnvironment(cupy="14.2.0", driver=13000, runtime=13020),
         "no GPU that it may use",
         "CUDA_VISIBLE_DEVICES",
     ),
     "no compiler": (
-        Surroundings(cupy="14.2.0", driver=13000, runtime=13020, devices=("NVIDIA RTX 4000",)),
+        CudaEnvironment(cupy="14.2.0", driver=13000, runtime=13020, devices=("NVIDIA RTX 4000",)),
         "finds no NVRTC",
         "nvidia-cuda-nvrtc",
     ),
@@ -60,18 +60,18 @@ def test_nothing_in_the_way():
 def test_a_driver_of_the_same_major_version_is_new_enough():
     """CUDA's minor versions are compatible with each other."""
     assert diagnose(READY).used
-    assert not diagnose(Surroundings(**{**vars(READY), "driver": 12090})).used
+    assert not diagnose(CudaEnvironment(**{**vars(READY), "driver": 12090})).used
 
 
 def test_this_machine_gets_an_answer():
-    text = gpu.explain()
+    text = device.explain()
     assert text.startswith("GPU: ")
     assert "cure: " in text or text.startswith("GPU: used")
 
 
 def test_cupy_is_imported_by_the_question_and_not_before():
     code = (
-        "import sys, manipapy_core.compiler.gpu as gpu\n"
+        "import sys, manipapy_core.compiler.cuda.device as gpu\n"
         "assert 'cupy' not in sys.modules\n"
         "sys.modules['cupy'] = None\n"
         "print(gpu.explain())"

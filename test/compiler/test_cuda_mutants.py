@@ -9,7 +9,7 @@ import pytest
 
 from compiler.cuda_cases import COUNT, DOUBLE_BOUND, FLOAT64, case_of
 from compiler.cuda_host import HostLibrary, needs_host_compiler, run_rows, source_of
-from manipapy_core.compiler.cuda_emit import Layout, emit, emit_sincos, function_name
+from manipapy_core.compiler.cuda.emit import Layout, emit, emit_sincos, function_name
 from reference.cases import disagreement
 
 pytestmark = needs_host_compiler

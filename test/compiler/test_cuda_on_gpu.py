@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from manipapy_core import dynamics
-from manipapy_core.compiler import gpu
-from manipapy_core.compiler.gpu_doctor import diagnose, look
+from manipapy_core.compiler.cuda import device
+from manipapy_core.compiler.cuda.diagnosis import diagnose, look
 from manipapy_core.errors import NotFiniteError
 from reference.cases import BUNDLED, chain_of, disagreement, states
 from reference.public_functions import PUBLIC_FUNCTIONS, function_name
@@ -49,7 +49,7 @@ def test_single_precision_follows_double(cupy, robot, function):
 def test_columns_give_the_same(cupy):
     chain = chain_of(BUNDLED["ur5"])
     state = states(chain, 1003)
-    kernel = gpu.bind(chain, "inverse_dynamics")
+    kernel = device.bind(chain, "inverse_dynamics")
     result = kernel.run(*(cupy.asarray(values.T) for values in state), dynamics.GRAVITY)
     assert disagreement(cupy.asnumpy(result).T, dynamics.inverse_dynamics(chain, *state)) <= 1e-11
 

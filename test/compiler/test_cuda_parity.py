@@ -9,9 +9,9 @@ import pytest
 
 from compiler.cuda_cases import COUNT, DOUBLE_BOUND, FLOAT32, FLOAT64, ROBOTS, Array, KernelCase, all_cases, case_of
 from compiler.cuda_host import HostLibrary, needs_host_compiler, run_rows, source_of
-from manipapy_core.compiler.cuda_emit import Layout, emit, function_name
+from manipapy_core.compiler.cuda.emit import Layout, emit, function_name
 from manipapy_core.compiler.kernels import RECIPES
-from manipapy_core.compiler.llvm_types import ANGLE_BOUND
+from manipapy_core.compiler.llvm.types import ANGLE_BOUND
 from manipapy_core.compiler.scalar import sincos
 from manipapy_core.compiler.trace import Input, Signature, trace
 from reference.cases import disagreement

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manipapy_core.compiler.kernels import compiled
-from manipapy_core.compiler.llvm_types import ANGLE_BOUND
+from manipapy_core.compiler.llvm.types import ANGLE_BOUND
 from manipapy_core.compiler.scalar import sincos, sqrt
 from manipapy_core.compiler.trace import Input, Signature, trace
 from manipapy_core.errors import NotFiniteError

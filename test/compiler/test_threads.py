@@ -15,7 +15,7 @@ import pytest
 
 from manipapy_core import Robot, dynamics, kinematics
 from manipapy_core.compiler import bind
-from manipapy_core.compiler.llvm_types import PIECE
+from manipapy_core.compiler.llvm.types import PIECE
 from manipapy_core.errors import NotFiniteError
 
 

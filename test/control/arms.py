@@ -16,12 +16,12 @@ from manipapy_core.control import (
     Hold,
     JointTrajectory,
     Law,
-    MotionBounds,
     Reference,
     SimulatedArm,
     State,
 )
 from manipapy_core.model.chain import Chain
+from manipapy_core.trajectory import BrakingLimits
 
 Array = NDArray[np.float64]
 DT = 1e-3
@@ -156,7 +156,7 @@ class Rig:
 
     @functools.cached_property
     def _far_side(self) -> Hold:
-        return Hold(self.chain, MotionBounds.of(self.chain, 2.0), payload=self.arm.model.payload)
+        return Hold(self.chain, BrakingLimits.of(self.chain, 2.0), payload=self.arm.model.payload)
 
     def mark(self) -> int:
         """How many steps have been kept so far."""

@@ -29,7 +29,7 @@ from manipapy_core.control import (
     UnknownLaw,
     make_law,
 )
-from manipapy_core.control.inbox import CAPACITY, InboxFull
+from manipapy_core.control.controller import CAPACITY, InboxFull
 
 FOLLOWING = [name for name in LAWS if LAWS[name].follows and name != "pd"]
 

@@ -10,11 +10,11 @@ from manipapy_core.control import (
     ControllerSettings,
     ErrorCode,
     ExecutionSettings,
+    GoalPhase,
     GoalStatus,
+    GoalTolerances,
     JointTolerance,
     JointTrajectory,
-    Phase,
-    Tolerances,
 )
 
 NAMES = UR5.joint_names
@@ -51,7 +51,7 @@ def test_a_goal_is_reached_and_the_last_point_is_held():
     mark = r.mark()
     r.run(1.0)
     assert np.abs(np.array(r.q[mark:]) - AWAY_).max() < 1e-3 and r.still_within(mark, 0.0)
-    assert r.controller.status().phase is Phase.HOLDING
+    assert r.controller.status().phase is GoalPhase.HOLDING
 
 
 @pytest.mark.parametrize("carried", [0, 1, 2], ids=["linear", "cubic", "quintic"])
@@ -157,10 +157,10 @@ def test_a_start_in_the_future_is_waited_for():
     r = rig()
     goal = r.controller.submit(move(UR5, AWAY_, 1.5, start_time=r.now + 0.5))
     r.run(0.45)
-    assert r.controller.status().phase is Phase.WAITING and goal.outcome is None
+    assert r.controller.status().phase is GoalPhase.WAITING and goal.outcome is None
     assert np.abs(r.arm.q - HOME_).max() < 1e-3
     r.run(0.8)
-    assert r.controller.status().phase is Phase.RUNNING
+    assert r.controller.status().phase is GoalPhase.RUNNING
     r.run(1.0)
     assert goal.outcome.succeeded
 
@@ -207,7 +207,7 @@ def test_a_refused_goal_does_not_disturb_the_one_under_way():
 def test_arm_is_still_after_a_path_tolerance_abort():
     """Something holds the elbow: the goal is aborted with joint, error, tolerance and time, and the arm stays."""
     r = rig()
-    asked = Tolerances(path=[JointTolerance("elbow_joint", 0.03)])
+    asked = GoalTolerances(path=[JointTolerance("elbow_joint", 0.03)])
     goal = r.controller.submit(move(UR5, AWAY_, 2.0), asked)
     r.run(0.5)
     r.disturb = lambda rig: np.array([0, 0, 6.0 if rig.controller.status().goal else 0.0, 0, 0, 0])
@@ -222,7 +222,7 @@ def test_arm_is_still_after_a_path_tolerance_abort():
 
 def test_a_path_tolerance_on_velocity_is_checked_when_asked_for():
     r = rig()
-    asked = Tolerances(path=[JointTolerance("elbow_joint", -1.0, 0.05)])
+    asked = GoalTolerances(path=[JointTolerance("elbow_joint", -1.0, 0.05)])
     goal = r.controller.submit(move(UR5, AWAY_, 2.0), asked)
     r.run(0.5)
     r.disturb = lambda _: np.array([0, 0, 10.0, 0, 0, 0])
@@ -233,7 +233,7 @@ def test_a_path_tolerance_on_velocity_is_checked_when_asked_for():
 
 def test_minus_one_switches_the_path_check_off():
     r = rig()
-    asked = Tolerances(path=[JointTolerance(name, -1.0) for name in NAMES])
+    asked = GoalTolerances(path=[JointTolerance(name, -1.0) for name in NAMES])
     goal = r.controller.submit(move(UR5, AWAY_, 2.0), asked)
     r.run(0.5)
     r.disturb = lambda rig: np.array([0, 0, 5.0 if rig.now < 101.0 else 0.0, 0, 0, 0])
@@ -256,9 +256,9 @@ def test_a_goal_that_is_not_reached_in_time_is_aborted_with_the_reason():
 def test_a_goal_may_wait_for_ever():
     r = rig("pd", path_position=0.5, goal_time=0.3)
     r.run(1.0)
-    goal = r.controller.submit(move(UR5, HOME_, 1.0), Tolerances(goal_time=-1.0))
+    goal = r.controller.submit(move(UR5, HOME_, 1.0), GoalTolerances(goal_time=-1.0))
     r.run(4.0)
-    assert goal.outcome is None and r.controller.status().phase is Phase.SETTLING
+    assert goal.outcome is None and r.controller.status().phase is GoalPhase.SETTLING
 
 
 def test_trajectories_run_slower_on_request_and_stay_on_their_path():

@@ -12,9 +12,9 @@ from manipapy_core.control import (
     ErrorCode,
     ExecutionSettings,
     GoalRefused,
+    GoalTolerances,
     JointTolerance,
     JointTrajectory,
-    Tolerances,
     prepare,
 )
 
@@ -149,7 +149,7 @@ def test_ten_thousand_points_take_a_blink():
 
 def test_tolerances_zero_is_the_default_and_minus_one_checks_nothing():
     settings = ExecutionSettings(path_position=0.2, goal_position=0.02, goal_time=3.0)
-    asked = Tolerances(
+    asked = GoalTolerances(
         path=[JointTolerance("elbow_joint", 0.05), JointTolerance("wrist_1_joint", -1.0)],
         goal=[JointTolerance("elbow_joint", 0.0, 0.5)],
         goal_time=-1.0,
@@ -165,11 +165,11 @@ def test_tolerances_zero_is_the_default_and_minus_one_checks_nothing():
 @pytest.mark.parametrize("value", [-2.0, -0.5, np.nan])
 def test_tolerances_that_mean_nothing_are_refused(value):
     trajectory = JointTrajectory(NAMES, TIMES, POINTS)
-    bad = Tolerances(path=[JointTolerance("elbow_joint", value)])
+    bad = GoalTolerances(path=[JointTolerance("elbow_joint", value)])
     refused(ErrorCode.INVALID_GOAL, "elbow_joint.*−1 for no check", trajectory, bad)
-    refused(ErrorCode.INVALID_GOAL, "goal_time", trajectory, Tolerances(goal_time=value))
+    refused(ErrorCode.INVALID_GOAL, "goal_time", trajectory, GoalTolerances(goal_time=value))
 
 
 def test_a_tolerance_for_a_joint_that_is_not_there_is_refused():
-    bad = Tolerances(goal=[JointTolerance("knee", 0.1)])
+    bad = GoalTolerances(goal=[JointTolerance("knee", 0.1)])
     refused(ErrorCode.INVALID_JOINTS, "knee", JointTrajectory(NAMES, TIMES, POINTS), bad)

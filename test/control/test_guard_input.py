@@ -7,17 +7,9 @@ import pytest
 
 from control.arms import ARMS, AWAY, HOME, UR5, Rig, move
 from manipapy_core import dynamics
-from manipapy_core.control import (
-    Action,
-    Check,
-    ErrorCode,
-    GoalStatus,
-    GuardSettings,
-    Hold,
-    MotionBounds,
-    SimulatedArm,
-)
+from manipapy_core.control import Action, Check, ErrorCode, GoalStatus, GuardSettings, Hold, SimulatedArm
 from manipapy_core.dynamics import Payload
+from manipapy_core.trajectory import BrakingLimits
 
 robots = pytest.mark.parametrize("robot", ARMS)
 STOP_TIME = {"ur5": 0.9, "panda": 0.4}
@@ -120,7 +112,7 @@ def test_an_arm_lost_from_sight_is_left_to_drives_that_see_it(lost):
 def test_going_on_by_prediction_would_have_lost_the_arm():
     """The test above means something: the same arm under efforts that hold the one that is believed in."""
     arm, believed = (SimulatedArm(UR5, HOME["ur5"], payload=payload) for payload in (FORGOTTEN, None))
-    hold = Hold(UR5, MotionBounds.of(UR5, 2.0))
+    hold = Hold(UR5, BrakingLimits.of(UR5, 2.0))
     hold.see(believed.state)
     hold.capture()
     for _ in range(1400):

@@ -16,14 +16,14 @@ from manipapy_core.control import (
     Check,
     ControllerSettings,
     ErrorCode,
+    GoalTolerances,
     GuardSettings,
     JointTolerance,
-    MotionBounds,
     SimulatedArm,
-    Tolerances,
 )
+from manipapy_core.trajectory import BrakingLimits
 
-UNCHECKED = Tolerances(path=[JointTolerance(name, -1.0) for name in (*UR5.joint_names,)])
+UNCHECKED = GoalTolerances(path=[JointTolerance(name, -1.0) for name in (*UR5.joint_names,)])
 
 
 def with_fault(fault, *, robot="ur5", settings=None, after=50):
@@ -275,7 +275,7 @@ def test_a_hold_in_full_motion_brakes_within_the_limits_and_never_sends_zeros(ro
     rig.run(1.5)
     assert rig.still_within(mark, 1.0 if robot == "ur5" else 0.4)
     slowing = np.diff(rig.qd[mark - 1 : mark + 1000], axis=0) / DT
-    assert (np.abs(slowing).max(axis=0) < 1.3 * MotionBounds.of(ARMS[robot]).brake).all()
+    assert (np.abs(slowing).max(axis=0) < 1.3 * BrakingLimits.of(ARMS[robot]).brake).all()
     weights = dynamics.gravity_forces(ARMS[robot], np.array(rig.q[mark:]))
     assert np.linalg.norm(rig.tau[mark:], axis=1).min() > 0.1 * np.linalg.norm(weights, axis=1).max()
     assert held(rig).text == "STOP by the check of operator: emergency"

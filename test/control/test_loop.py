@@ -15,8 +15,7 @@ import pytest
 from manipapy_core import InputError
 from manipapy_core.control import LoopSettings, LoopStuck, PeriodicLoop
 from manipapy_core.control.loop import Histogram
-from manipapy_core.control.loop.interpreter import QuietInterpreter
-from manipapy_core.control.loop.sleeping import AbsoluteSleep
+from manipapy_core.control.loop.realtime import AbsoluteSleep, QuietInterpreter
 
 PLAIN = LoopSettings(period=2e-3, spin=0.0, priority=None, lock_memory=False)
 

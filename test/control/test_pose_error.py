@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manipapy_core import lie
-from manipapy_core.control.laws.pose_error import curvature, rotation_vector, spring_wrench
+from manipapy_core.control.laws.cartesian import curvature, rotation_vector, spring_wrench
 
 coordinates = st.floats(-1.0, 1.0)
 vectors = st.tuples(coordinates, coordinates, coordinates).filter(lambda v: np.linalg.norm(v) > 1e-2)

@@ -10,7 +10,7 @@ import pytest
 
 from control.arms import ARMS, AWAY, DT, HOME, UR5, Rig, random_motion
 from manipapy_core import Payload, dynamics
-from manipapy_core.compiler import waiting
+from manipapy_core.compiler import native_wait
 from manipapy_core.control import (
     ControllerSettings,
     ExecutionSettings,
@@ -21,10 +21,9 @@ from manipapy_core.control import (
     State,
     make_law,
 )
-from manipapy_core.control.execution import Spline
 from manipapy_core.control.guard import Guard
-from manipapy_core.control.loop.interpreter import QuietInterpreter
-from manipapy_core.control.loop.sleeping import Waiting
+from manipapy_core.control.loop.realtime import QuietInterpreter, Waiting
+from manipapy_core.trajectory import Spline
 
 RNG = np.random.default_rng(7)
 AWAKE = LoopSettings(period=2e-3, spin=5e-4, priority=None, lock_memory=False)
@@ -92,7 +91,7 @@ def test_an_accepted_measurement_outlives_nonsense():
 
 def test_where_there_is_no_native_wait_the_loop_says_so_and_ticks(monkeypatch):
     monkeypatch.setattr(sys, "platform", "plan9")
-    waiting.wait_code.cache_clear()
+    native_wait.wait_code.cache_clear()
     assert "plan9" in (Waiting.best(awake=True).refused or "")
     assert Waiting.best(awake=False).refused is None
     ticks = []
@@ -101,7 +100,7 @@ def test_where_there_is_no_native_wait_the_loop_says_so_and_ticks(monkeypatch):
     wait_until(lambda: len(ticks) > 20)
     loop.stop()
     monkeypatch.undo()
-    waiting.wait_code.cache_clear()
+    native_wait.wait_code.cache_clear()
     refused = loop.report().realtime.refused
     assert len(refused) == 1 and "plan9" in refused[0] and (np.diff(ticks) > 0.0).all()
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from manipapy_core.cli import add_commands, app
+from manipapy_core.cli.app import add_commands, app
 
 add_commands()
 UNIT = re.compile(r"\[[^\]]+\]")

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from foundation.tree import project_files
-from manipapy_core import doctor
+from manipapy_core.cli import doctor
 
 FOLDERS = [
     *("manipapy_core", "manipapy_ros", "manipapy_msgs", "launch", "config"),
@@ -101,4 +101,4 @@ def test_every_executable_has_a_node(project):
     assert executables
     for executable in executables:
         assert executable.stat().st_mode & 0o111
-        assert (project / f"manipapy_ros/{executable.name}.py").is_file()
+        assert (project / f"manipapy_ros/{executable.name}/node.py").is_file()

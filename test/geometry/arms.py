@@ -99,9 +99,7 @@ class CoalScene:
                 turning_endlessly = joint.nq == 2
                 values = [math.cos(position), math.sin(position)] if turning_endlessly else [position]
                 full[joint.idx_q : joint.idx_q + joint.nq] = values
-            hits[row] = pin.computeCollisions(
-                self.model, self.data, self.geometry, self.geometry_data, full, True
-            )
+            hits[row] = pin.computeCollisions(self.model, self.data, self.geometry, self.geometry_data, full, True)
         return hits
 
 

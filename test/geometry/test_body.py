@@ -8,8 +8,8 @@ import pytest
 from geometry.arms import arm, configurations, table_world
 from manipapy_core import Robot
 from manipapy_core.compiler import cache
-from manipapy_core.errors import InputError
-from manipapy_core.geometry import Checker, ConvexMesh, MissingPackage, RobotBody
+from manipapy_core.errors import InputError, MissingPackage
+from manipapy_core.geometry import Checker, ConvexMesh, RobotBody
 
 MESH_ARM = """
 <robot name="mesh_arm">

@@ -7,8 +7,9 @@ import pytest
 
 from ik.arms import arm, configurations
 from manipapy_core import Robot, ik, kinematics
+from manipapy_core.compiler import Task
 from manipapy_core.errors import InputError, ShapeError
-from manipapy_core.ik import IKStatus, NotAPose, Task
+from manipapy_core.ik import IKStatus, NotAPose
 from reference.urdf_writing import joint, link, robot
 
 

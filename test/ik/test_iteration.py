@@ -7,7 +7,6 @@ import pytest
 
 from ik.arms import arm, configurations
 from manipapy_core import kinematics
-from manipapy_core.compiler import llvm_iterate
 from manipapy_core.compiler.algorithms.ik_step import (
     SETTINGS,
     STATE,
@@ -18,6 +17,7 @@ from manipapy_core.compiler.algorithms.ik_step import (
     rotation_error,
     tip_motion,
 )
+from manipapy_core.compiler.llvm import iterate
 from manipapy_core.compiler.mechanism import from_chain
 from manipapy_core.compiler.scalar import less, maximum, minimum, select
 from manipapy_core.compiler.trace import Input, Signature, trace
@@ -61,7 +61,7 @@ def test_lanes_compute_what_numpy_computes(name, task):
     chain = arm(name)
     bounds, mechanism = search_bounds(chain, True), from_chain(chain)
     variant = Variant(task, bounds.stops)
-    code = llvm_iterate.load(
+    code = iterate.load(
         variant.signature(), ("q", "state"), f"{mechanism.digest()} {variant!r}", lambda: variant.trace(mechanism)
     )
     lanes, n = code.lanes, chain.n

@@ -7,7 +7,8 @@ import pytest
 
 from ik.arms import arm, configurations, inside_limits
 from manipapy_core import Robot, ik, kinematics
-from manipapy_core.ik import IKStatus, Task
+from manipapy_core.compiler import Task
+from manipapy_core.ik import IKStatus
 from reference.urdf_writing import joint, link, robot
 
 

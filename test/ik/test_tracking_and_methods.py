@@ -68,7 +68,7 @@ def test_a_start_on_another_branch_is_a_break_not_a_jump():
 @pytest.mark.parametrize("method", [ik.jacobian_transpose, ik.pseudo_inverse, ik.damped_least_squares])
 def test_textbook_methods_converge_from_nearby(method):
     chain = arm("ur5")
-    tolerances = ik.Tolerances(1e-4, 1e-4) if method is ik.jacobian_transpose else ik.Tolerances()
+    tolerances = ik.IKTolerances(1e-4, 1e-4) if method is ik.jacobian_transpose else ik.IKTolerances()
     solved = 0
     for q in configurations(chain, 8, seed=1):
         T = kinematics.forward(chain, q)

@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from manipapy_core import model
-from manipapy_core.model import Box, Cylinder, Inertial, Link, Robot, Sphere, bundled_robots
+from manipapy_core.model import BoxGeometry, CylinderGeometry, Inertial, Link, Robot, SphereGeometry, bundled_robots
 from model.published_figures import ARMS, IIWA14, UR5, UR10E, UR_LINKS, Array, PublishedArm
 
 ROBOTS = Path(model.__file__).parent / "robots"
@@ -188,12 +188,12 @@ def inertia_of_shapes(link: Link, mass: float) -> Array:
     for shape in link.collisions:
         rotation, centre = shape.T_link_shape[:3, :3], shape.T_link_shape[:3, 3]
         match shape.geometry:
-            case Cylinder(radius, length):
+            case CylinderGeometry(radius, length):
                 across = radius**2 / 4 + length**2 / 12
                 volume, moments = np.pi * radius**2 * length, [across, across, radius**2 / 2]
-            case Sphere(radius):
+            case SphereGeometry(radius):
                 volume, moments = 4 / 3 * np.pi * radius**3, [0.4 * radius**2] * 3
-            case Box() as box:
+            case BoxGeometry() as box:
                 volume, moments = np.prod(box.size), (np.sum(box.size**2) - box.size**2) / 12
         parts.append((volume, centre, rotation @ np.diag(moments) @ rotation.T))
     total = sum(volume for volume, _, _ in parts)

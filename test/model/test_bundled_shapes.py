@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from manipapy_core import model
-from manipapy_core.model import Box, Cylinder, Robot, Shape, Sphere
+from manipapy_core.model import BoxGeometry, CylinderGeometry, Robot, Shape, SphereGeometry
 from model.published_figures import ARMS, Array, PublishedArm
 
 ROBOTS = Path(model.__file__).parent / "robots"
@@ -25,11 +25,11 @@ def distance_to(shapes: Sequence[Shape], points: Array) -> Array:
 def _distance(shape: Shape, points: Array) -> Array:
     local = (points - shape.T_link_shape[:3, 3]) @ shape.T_link_shape[:3, :3]
     match shape.geometry:
-        case Sphere(radius):
+        case SphereGeometry(radius):
             return np.linalg.norm(local, axis=1) - radius
-        case Cylinder(radius, length):
+        case CylinderGeometry(radius, length):
             beyond = np.stack([np.hypot(local[:, 0], local[:, 1]) - radius, np.abs(local[:, 2]) - length / 2], axis=1)
-        case Box() as box:
+        case BoxGeometry() as box:
             beyond = np.abs(local) - box.size / 2
     return np.linalg.norm(np.maximum(beyond, 0), axis=1) + np.minimum(beyond.max(axis=1), 0)
 
@@ -44,15 +44,15 @@ def _surface(shape: Shape) -> Array:
     turn, step = turn.ravel(), step.ravel()
     circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     match shape.geometry:
-        case Sphere(radius):
+        case SphereGeometry(radius):
             ring = np.sqrt(1 - step**2)
             local = radius * np.column_stack([circle * ring[:, None], step])
-        case Cylinder(radius, length):
+        case CylinderGeometry(radius, length):
             side = np.column_stack([radius * circle, length / 2 * step])
             disc = radius * circle * np.abs(step)[:, None]
             lid = np.full(len(step), length / 2)
             local = np.concatenate([side, np.column_stack([disc, lid]), np.column_stack([disc, -lid])])
-        case Box() as box:
+        case BoxGeometry() as box:
             grid = np.stack(np.meshgrid(*3 * [np.linspace(-0.5, 0.5, 7)]), axis=-1).reshape(-1, 3)
             local = box.size * grid[np.abs(grid).max(axis=1) == 0.5]
     return local @ shape.T_link_shape[:3, :3].T + shape.T_link_shape[:3, 3]

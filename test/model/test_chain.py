@@ -37,9 +37,7 @@ def test_a_locked_joint_acts_like_the_same_value_in_q(ur5):
     whole, locked = ur5.chain("base_link", "tool0"), ur5.chain("base_link", "tool0", fixed={"elbow_joint": 0.7})
     q = np.linspace(-1, 1, 6)
     q[2] = 0.7
-    np.testing.assert_allclose(
-        kinematics.forward(locked, np.delete(q, 2)), kinematics.forward(whole, q), atol=1e-14
-    )
+    np.testing.assert_allclose(kinematics.forward(locked, np.delete(q, 2)), kinematics.forward(whole, q), atol=1e-14)
     assert dict(locked.locked)["elbow_joint"] == 0.7
 
 

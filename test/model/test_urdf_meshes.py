@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manipapy_core.errors import InputError
-from manipapy_core.model import Mesh, Robot
+from manipapy_core.model import MeshGeometry, Robot
 from model.small_arm import arm, only_problem_of, problems_of, visual
 
 
@@ -17,9 +17,9 @@ def mesh_arm(uri: str, more: str = "") -> str:
     return arm(hand=visual(f'<mesh filename="{uri}"{more}/>'))
 
 
-def mesh_of(robot: Robot) -> Mesh:
+def mesh_of(robot: Robot) -> MeshGeometry:
     geometry = robot.links["hand"].visuals[0].geometry
-    assert isinstance(geometry, Mesh)
+    assert isinstance(geometry, MeshGeometry)
     return geometry
 
 

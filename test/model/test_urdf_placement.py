@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manipapy_core import lie
-from manipapy_core.model.placement import rotation_from_rpy, transform_from_xyz_rpy
+from manipapy_core.model.elements import rotation_from_rpy, transform_from_xyz_rpy
 
 ANGLE = st.floats(-10.0, 10.0)
 LENGTH = st.floats(-1e3, 1e3)

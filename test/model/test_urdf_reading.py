@@ -10,7 +10,7 @@ import pickle
 import numpy as np
 import pytest
 
-from manipapy_core.model import Box, Cylinder, JointType, Mimic, Robot, Sphere
+from manipapy_core.model import BoxGeometry, CylinderGeometry, JointType, Mimic, Robot, SphereGeometry
 from model.small_arm import INERTIA, LIMIT, arm, inertial, visual
 
 
@@ -121,11 +121,11 @@ def test_shapes_have_place_size_name_and_colour() -> None:
     robot = Robot.from_urdf(arm(hand=hand, more='<material name="red"><color rgba="1 0 0 1"/></material>'))
     palm, rod = robot.links["hand"].visuals
     (ball,) = robot.links["hand"].collisions
-    assert isinstance(palm.geometry, Box)
+    assert isinstance(palm.geometry, BoxGeometry)
     np.testing.assert_array_equal(palm.geometry.size, [1.0, 2.0, 3.0])
     assert (palm.name, palm.rgba, palm.T_link_shape[2, 3]) == ("palm", (1.0, 0.0, 0.0, 1.0), 1.0)
-    assert (rod.name, rod.rgba, rod.geometry) == (None, (0.0, 1.0, 0.0, 0.5), Cylinder(0.1, 0.4))
-    assert (ball.geometry, ball.rgba) == (Sphere(0.2), None)
+    assert (rod.name, rod.rgba, rod.geometry) == (None, (0.0, 1.0, 0.0, 0.5), CylinderGeometry(0.1, 0.4))
+    assert (ball.geometry, ball.rgba) == (SphereGeometry(0.2), None)
 
 
 def test_material_defined_in_one_visual_serves_another() -> None:

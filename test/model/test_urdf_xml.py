@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from manipapy_core.errors import ModelError
 from manipapy_core.model import Robot
-from manipapy_core.model.xml import parse_xml
+from manipapy_core.model.urdf.xml import parse_xml
 from model.small_arm import LIMIT, arm, inertial, only_problem_of, visual
 
 

@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 
 from manipapy_core import Robot, dynamics, lie
 from manipapy_core.model import bundled_robots
-from manipapy_core.model.elements import Box, Cylinder, JointType, Mesh, Sphere
-from manipapy_core.model.placement import rotation_from_rpy
-from manipapy_core.model.write import UNLIMITED, rpy_from_rotation, urdf_text
+from manipapy_core.model.elements import (
+    BoxGeometry,
+    CylinderGeometry,
+    JointType,
+    MeshGeometry,
+    SphereGeometry,
+    rotation_from_rpy,
+)
+from manipapy_core.model.urdf.write import UNLIMITED, rpy_from_rotation, urdf_text
 
 
 @pytest.mark.parametrize("name", bundled_robots())
@@ -52,11 +58,11 @@ def test_a_robot_reads_back_the_same(name):
 
 
 def size_of(geometry) -> np.ndarray:
-    if isinstance(geometry, Box):
+    if isinstance(geometry, BoxGeometry):
         return geometry.size
-    if isinstance(geometry, Cylinder):
+    if isinstance(geometry, CylinderGeometry):
         return np.array([geometry.radius, geometry.length])
-    return np.array([geometry.radius]) if isinstance(geometry, Sphere) else geometry.scale
+    return np.array([geometry.radius]) if isinstance(geometry, SphereGeometry) else geometry.scale
 
 
 def test_pinocchio_computes_the_same_from_the_written_text():
@@ -80,7 +86,7 @@ def test_names_and_meshes_survive_awkward_characters(tmp_path):
     again = Robot.from_urdf(tmp_path / "again.urdf")
     assert again.name == 'a & "b"' and list(again.links) == ["x<y"]
     (shape,) = again.links["x<y"].visuals
-    assert shape.name == "it's" and isinstance(shape.geometry, Mesh) and shape.geometry.uri == "a&b.stl"
+    assert shape.name == "it's" and isinstance(shape.geometry, MeshGeometry) and shape.geometry.uri == "a&b.stl"
 
 
 def test_no_limit_is_a_number_that_every_reader_takes():

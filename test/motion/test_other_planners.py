@@ -11,9 +11,9 @@ from geometry.arms import arm
 from manipapy_core import InputError
 from manipapy_core.geometry import Checker
 from manipapy_core.motion import Planner, PlanningSpace, PlanStatus, Roadmap, plan
-from manipapy_core.motion.optimal import ellipsoid_samples
-from manipapy_core.motion.potential_field import gradient, potential
-from manipapy_core.motion.roadmap import correct_labels
+from manipapy_core.motion.planners.optimal import ellipsoid_samples
+from manipapy_core.motion.planners.potential_field import gradient, potential
+from manipapy_core.motion.planners.roadmap import correct_labels
 from motion.scenes import READY, problem
 
 

@@ -15,8 +15,8 @@ from manipapy_core.ik import NotAPose
 from manipapy_core.motion import (
     JointGoal,
     NamedGoal,
-    Phase,
     Planner,
+    PlanPhase,
     PlanStatus,
     PoseGoal,
     RegionGoal,
@@ -24,7 +24,7 @@ from manipapy_core.motion import (
     plan,
     verify,
 )
-from manipapy_core.motion.bounds import motion_bounds
+from manipapy_core.trajectory.bounds import motion_bounds
 from motion.scenes import READY, coal_scene, problem
 
 
@@ -151,12 +151,12 @@ def test_effort_limits_are_kept(empty):
     assert np.all(np.abs(tau) <= chain.limits.effort * (1 + 1e-6))
 
 
-@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("phase", PlanPhase)
 def test_cancel_is_heard_in_every_phase(phase):
     one = problem("panda", "cage", 1)
     wish = threading.Event()
 
-    def progress(now: Phase, cost: float) -> None:
+    def progress(now: PlanPhase, cost: float) -> None:
         if now is phase:
             wish.set()
 

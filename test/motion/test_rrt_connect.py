@@ -7,12 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from manipapy_core.motion import Planner, PlanningSpace, plan, rrt_connect
-from manipapy_core.motion.edges import next_random, seed_random
-from manipapy_core.motion.planners import first_path
-from manipapy_core.motion.shortcut import shorten
+from manipapy_core.motion import Planner, PlanningSpace, plan
+from manipapy_core.motion.deadline import Deadline
+from manipapy_core.motion.planners import rrt_connect
+from manipapy_core.motion.planners.edges import next_random, seed_random
+from manipapy_core.motion.planners.registry import first_path
+from manipapy_core.motion.planners.shortcut import shorten
 from manipapy_core.motion.space import PADDING, STEP
-from manipapy_core.motion.watch import Watch
 from motion.scenes import KINDS, coal_scene, problem
 
 
@@ -38,7 +39,7 @@ def length(path):
 def test_paths_are_free_by_coal_and_get_shorter(robot, kind):
     one = problem(robot, kind, 0)
     space = space_of(one)
-    path = first_path(space, one.start, one.goal[None], 0, Watch(20.0)).path
+    path = first_path(space, one.start, one.goal[None], 0, Deadline(20.0)).path
     np.testing.assert_array_equal(path[0], one.start)
     np.testing.assert_array_equal(path[-1], one.goal)
     assert len(path) > 2

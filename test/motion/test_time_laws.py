@@ -13,20 +13,18 @@ from manipapy_core import dynamics
 from manipapy_core.motion import (
     BlendedPath,
     LawRejected,
-    MissingLimit,
     NoTimeLaw,
     SplinePath,
     TimeLaw,
-    motion_bounds,
     rounded,
     timed_trajectory,
     verify,
     waypoint_trajectory,
 )
-from manipapy_core.motion.law import TimedPath
-from manipapy_core.motion.time_laws import slower, time_optimal
-from manipapy_core.motion.topp import fastest_squared_speeds
+from manipapy_core.motion.timing.time_laws import TimedPath, slower, time_optimal
+from manipapy_core.motion.timing.topp import fastest_squared_speeds
 from manipapy_core.motion.verify import chain_efforts
+from manipapy_core.trajectory import MissingLimit, motion_bounds
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 

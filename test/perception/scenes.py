@@ -12,9 +12,9 @@ pytest.importorskip("pybullet", reason="truth comes from PyBullet: pip install '
 pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'manipapy[perception]'")
 
 from manipapy_core import lie
-from manipapy_core.model import Box, Cylinder, Sphere
-from manipapy_core.perception import DepthImage, Perceived, Pipeline, StereoModel, StereoPair
-from manipapy_core.sim import Mirror, Pinhole, SceneObject, StereoCamera, StereoFrame, World, look_at
+from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
+from manipapy_core.perception import DepthImage, Perceived, PerceptionPipeline, StereoModel, StereoPair
+from manipapy_core.sim import Pinhole, RenderReplica, SceneObject, SimWorld, StereoCamera, StereoFrame, look_at
 from manipapy_core.sim.scene import Table, Texture
 
 PINHOLE = Pinhole.from_field_of_view(640, 480, 1.0)
@@ -47,7 +47,7 @@ class Stage:
     """A world and its mirror; use it in a `with` statement."""
 
     def __enter__(self) -> Stage:
-        self.world, self.mirror = World(), Mirror()
+        self.world, self.mirror = SimWorld(), RenderReplica()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,7 +75,7 @@ def as_depth_image(frame: StereoFrame, time_ns: int = 0, q=None) -> DepthImage:
     return DepthImage(time_ns, frame.T_world_left, frame.depth, STEREO.left, q)
 
 
-def feed_twice(pipeline: Pipeline, frame) -> Perceived:
+def feed_twice(pipeline: PerceptionPipeline, frame) -> Perceived:
     """Two frames of the same view: what is there is confirmed."""
     from dataclasses import replace
 
@@ -84,9 +84,9 @@ def feed_twice(pipeline: Pipeline, frame) -> Perceived:
 
 
 def true_size(shape) -> np.ndarray:
-    if isinstance(shape, Box):
+    if isinstance(shape, BoxGeometry):
         return np.asarray(shape.size)
-    if isinstance(shape, Sphere):
+    if isinstance(shape, SphereGeometry):
         return np.full(3, 2.0 * shape.radius)
-    assert isinstance(shape, Cylinder)
+    assert isinstance(shape, CylinderGeometry)
     return np.array([2.0 * shape.radius, 2.0 * shape.radius, shape.length])

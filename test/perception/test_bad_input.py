@@ -16,8 +16,8 @@ from manipapy_core.perception import (
     DepthImage,
     MatcherSettings,
     NoConfiguration,
-    Pipeline,
-    PipelineSettings,
+    PerceptionPipeline,
+    PerceptionSettings,
     PlaneSettings,
     PointSet,
     Reason,
@@ -63,7 +63,7 @@ def a_box_in_the_air() -> tuple[DepthImage, Camera]:
     ],
 )
 def test_pictures_without_content_say_why_nothing_is_seen(left, right, reason):
-    result = Pipeline(pair_of(320, 240)).feed(StereoPair(0, T, left, right))
+    result = PerceptionPipeline(pair_of(320, 240)).feed(StereoPair(0, T, left, right))
     assert result.obstacles == () and result.candidates == ()
     assert result.reasons[0] is reason
     assert reason.value in result.describe()
@@ -71,7 +71,7 @@ def test_pictures_without_content_say_why_nothing_is_seen(left, right, reason):
 
 def test_unrelated_pictures_make_no_obstacles():
     rng = np.random.default_rng(5)
-    pipeline = Pipeline(pair_of(320, 240))
+    pipeline = PerceptionPipeline(pair_of(320, 240))
     for step in range(4):
         left, right = rng.integers(0, 255, (2, 240, 320)).astype(np.uint8)
         result = pipeline.feed(StereoPair(step * FRAME_NS, T, left, right))
@@ -81,7 +81,9 @@ def test_unrelated_pictures_make_no_obstacles():
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (4, 3), (2, 480), (640, 2)])
 def test_tiny_pictures_are_refused(width, height):
     with pytest.raises(InputError, match="too small"):
-        Pipeline(pair_of(width, height)).feed(StereoPair(0, T, gray(9, width, height), gray(9, width, height)))
+        PerceptionPipeline(pair_of(width, height)).feed(
+            StereoPair(0, T, gray(9, width, height), gray(9, width, height))
+        )
 
 
 def test_4k_pictures_are_made_smaller_first():
@@ -90,7 +92,7 @@ def test_4k_pictures_are_made_smaller_first():
     left = np.kron(small, np.ones((4, 4), np.uint8))
     right = np.roll(left, -240, axis=1)  # 40 pixels at a width of 640
     stereo = pair_of(3840, 2160)
-    result = Pipeline(stereo, settings=PipelineSettings(planes=PlaneSettings(most=0))).feed(
+    result = PerceptionPipeline(stereo, settings=PerceptionSettings(planes=PlaneSettings(most=0))).feed(
         StereoPair(0, T, left, right)
     )
     assert result.disparity.values.shape[1] == 640
@@ -102,11 +104,11 @@ def test_pictures_of_two_sizes_or_of_another_calibration_are_refused():
     with pytest.raises(BadImage, match="one size"):
         StereoPair(0, T, gray(9), gray(9, 321))
     with pytest.raises(InputError, match="camera_info"):
-        Pipeline(pair_of(640, 480)).feed(StereoPair(0, T, gray(9), gray(9)))
+        PerceptionPipeline(pair_of(640, 480)).feed(StereoPair(0, T, gray(9), gray(9)))
     with pytest.raises(InputError, match="no stereo model"):
-        Pipeline().feed(StereoPair(0, T, gray(9), gray(9)))
+        PerceptionPipeline().feed(StereoPair(0, T, gray(9), gray(9)))
     with pytest.raises(InputError, match="size of its camera"):
-        Pipeline().feed(DepthImage(0, T, np.ones((10, 10), np.float32), pair_of(320, 240).left))
+        PerceptionPipeline().feed(DepthImage(0, T, np.ones((10, 10), np.float32), pair_of(320, 240).left))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_pictures_of_two_sizes_or_of_another_calibration_are_refused():
 )
 def test_wrong_encodings_are_named(image, encoding, word):
     with pytest.raises(BadImage, match=word):
-        Pipeline(pair_of(320, 240)).feed(StereoPair(0, T, image, image, encoding=encoding))
+        PerceptionPipeline(pair_of(320, 240)).feed(StereoPair(0, T, image, image, encoding=encoding))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_wrong_encodings_are_named(image, encoding, word):
 )
 def test_wrong_depth_encodings_are_named(depth, encoding):
     with pytest.raises(BadImage):
-        Pipeline().feed(DepthImage(0, T, depth, pair_of(320, 240).left, encoding=encoding))
+        PerceptionPipeline().feed(DepthImage(0, T, depth, pair_of(320, 240).left, encoding=encoding))
 
 
 def test_pictures_that_were_not_taken_together_are_refused():
@@ -174,18 +176,18 @@ def test_a_pose_that_is_none_is_refused():
 @pytest.mark.parametrize("points", [np.zeros((5, 2)), np.zeros(3), np.zeros((5, 3), np.int64), np.zeros((2, 2, 2, 3))])
 def test_points_of_another_shape_are_refused(points):
     with pytest.raises(InputError, match="points"):
-        Pipeline().feed(PointSet(0, T, points))
+        PerceptionPipeline().feed(PointSet(0, T, points))
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 3)), np.full((50, 3), np.nan), np.full((4, 5, 3), np.inf)])
 def test_frames_without_points_say_so(points):
-    result = Pipeline().feed(PointSet(0, T, points))
+    result = PerceptionPipeline().feed(PointSet(0, T, points))
     assert result.obstacles == () and Reason.FEW_PIXELS in result.reasons
 
 
 def test_a_robot_without_joint_positions_is_not_guessed():
     robot = Robot.from_urdf("ur5")
-    pipeline = Pipeline(body=RobotBody.build(robot, robot.tree()))
+    pipeline = PerceptionPipeline(body=RobotBody.build(robot, robot.tree()))
     frame, camera = a_box_in_the_air()
     with pytest.raises(NoConfiguration):
         pipeline.feed(frame)
@@ -196,7 +198,7 @@ def test_a_robot_without_joint_positions_is_not_guessed():
 
 def test_after_a_bad_frame_obstacles_are_old_not_fresh():
     frame, camera = a_box_in_the_air()
-    pipeline = Pipeline(pair_of(320, 240))
+    pipeline = PerceptionPipeline(pair_of(320, 240))
     pipeline.feed(frame)
     (found,) = pipeline.feed(DepthImage(FRAME_NS, FORWARD, frame.depth, camera)).obstacles
     assert found.fresh
@@ -211,7 +213,7 @@ def test_after_a_bad_frame_obstacles_are_old_not_fresh():
 
 def test_the_same_frame_twice_and_time_running_back():
     frame, camera = a_box_in_the_air()
-    pipeline = Pipeline()
+    pipeline = PerceptionPipeline()
     later = DepthImage(FRAME_NS, FORWARD, frame.depth, camera)
     pipeline.feed(frame)
     first = pipeline.feed(later)
@@ -225,13 +227,13 @@ def test_the_same_frame_twice_and_time_running_back():
 
 def test_reasons_tell_which_stage_took_everything():
     frame, camera = a_box_in_the_air()
-    far = PipelineSettings(lower=(5.0, 5.0, 5.0), upper=(6.0, 6.0, 6.0))
-    assert Pipeline(settings=far).feed(frame).reasons == (Reason.NOTHING_IN_BOX,)
+    far = PerceptionSettings(lower=(5.0, 5.0, 5.0), upper=(6.0, 6.0, 6.0))
+    assert PerceptionPipeline(settings=far).feed(frame).reasons == (Reason.NOTHING_IN_BOX,)
     wall = DepthImage(0, FORWARD, np.full((240, 320), 1.0, np.float32), camera)
-    flat = PipelineSettings(planes=PlaneSettings(tilt=np.pi / 2))
-    assert Pipeline(settings=flat).feed(wall).reasons == (Reason.ONLY_PLANES,)
-    picky = PipelineSettings(clusters=ClusterSettings(least_points=5000))
-    assert Pipeline(settings=picky).feed(frame).reasons == (Reason.ONLY_NOISE,)
+    flat = PerceptionSettings(planes=PlaneSettings(tilt=np.pi / 2))
+    assert PerceptionPipeline(settings=flat).feed(wall).reasons == (Reason.ONLY_PLANES,)
+    picky = PerceptionSettings(clusters=ClusterSettings(least_points=5000))
+    assert PerceptionPipeline(settings=picky).feed(frame).reasons == (Reason.ONLY_NOISE,)
 
 
 @pytest.mark.parametrize(
@@ -247,9 +249,9 @@ def test_reasons_tell_which_stage_took_everything():
         lambda: ClusterSettings(min_samples=0),
         lambda: TrackSettings(confirm=0),
         lambda: TrackSettings(gate=-1.0),
-        lambda: PipelineSettings(voxel=0.0),
-        lambda: PipelineSettings(lower=(0, 0, 0), upper=(0, 1, 1)),
-        lambda: PipelineSettings(self_padding=-0.1),
+        lambda: PerceptionSettings(voxel=0.0),
+        lambda: PerceptionSettings(lower=(0, 0, 0), upper=(0, 1, 1)),
+        lambda: PerceptionSettings(self_padding=-0.1),
     ],
 )
 def test_impossible_settings_are_refused(make):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manipapy_core.perception.balls import fit_ball, fit_standing_ball
+from manipapy_core.perception.shapes.balls import fit_ball, fit_standing_ball
 
 UP = np.array([0.0, 0.0, 1.0])
 FEET = np.array([0.3, -0.2, 0.1])

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from manipapy_core.errors import InputError
-from manipapy_core.model import Box, Cylinder
-from manipapy_core.perception import Detection, OnnxDetector, Pipeline, PipelineSettings
+from manipapy_core.model import BoxGeometry, CylinderGeometry
+from manipapy_core.perception import Detection, OnnxDetector, PerceptionPipeline, PerceptionSettings
 from perception.scenes import COLOURS, FRAME_NS, PINHOLE, STEREO, as_pair, looking_at, seen, table, thing
 from perception.tiny_onnx import fixed_answer
 
-ON_THE_TABLE = PipelineSettings(lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0))
+ON_THE_TABLE = PerceptionSettings(lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0))
 EYE = looking_at([0.0, 0.0, 0.03], 1.0)
 THINGS = {
-    "cup": thing("cup", Cylinder(0.04, 0.10), [-0.05, -0.12, 0.05], 0.0, COLOURS[2]),
-    "box": thing("box", Box([0.08, 0.08, 0.10]), [0.08, 0.12, 0.05], 0.0, COLOURS[0]),
+    "cup": thing("cup", CylinderGeometry(0.04, 0.10), [-0.05, -0.12, 0.05], 0.0, COLOURS[2]),
+    "box": thing("box", BoxGeometry([0.08, 0.08, 0.10]), [0.08, 0.12, 0.05], 0.0, COLOURS[0]),
 }
 
 
@@ -39,7 +39,7 @@ class KnowsTheScene:
 def test_obstacles_get_the_names_of_detections():
     frame = seen([table(), *THINGS.values()], EYE)
     detector = KnowsTheScene("cup", "box")
-    pipeline = Pipeline(STEREO, settings=ON_THE_TABLE, detector=detector)
+    pipeline = PerceptionPipeline(STEREO, settings=ON_THE_TABLE, detector=detector)
     pipeline.feed(as_pair(frame))
     result = pipeline.feed(as_pair(frame, FRAME_NS))
     assert detector.shapes == [(480, 640)] * 2

@@ -9,8 +9,15 @@ import pytest
 
 from manipapy_core import Robot
 from manipapy_core.geometry import RobotBody
-from manipapy_core.model import Box
-from manipapy_core.perception import JointHistory, NoConfiguration, Pipeline, PipelineSettings, StereoModel, StereoPair
+from manipapy_core.model import BoxGeometry
+from manipapy_core.perception import (
+    JointHistory,
+    NoConfiguration,
+    PerceptionPipeline,
+    PerceptionSettings,
+    StereoModel,
+    StereoPair,
+)
 from manipapy_core.sim import Pinhole, StereoCamera, look_at, read_scene
 from perception.scenes import Stage, thing
 
@@ -23,7 +30,7 @@ FRAME_NS = 200_000_000
 PINHOLE = Pinhole.from_field_of_view(320, 240, 1.2)
 CAMERA = StereoCamera(PINHOLE, 0.1, look_at([1.4, 0.0, 0.9], [0.4, 0.0, 0.1]))
 STEREO = StereoModel.ideal(320, 240, PINHOLE.fx, PINHOLE.fy, PINHOLE.cx, PINHOLE.cy, 0.1)
-SETTINGS = PipelineSettings(lower=(-1.0, -1.0, -0.1), upper=(1.2, 1.0, 1.2))
+SETTINGS = PerceptionSettings(lower=(-1.0, -1.0, -0.1), upper=(1.2, 1.0, 1.2))
 
 
 def joints(time_ns: int) -> np.ndarray:
@@ -43,7 +50,7 @@ class Watched:
         self.things = [item for item in scene.objects if item.mass > 0.0]
         self.stage.world.add_robot(self.robot, T_world_base=scene.T_world_base, q=HOME)
         body = RobotBody.build(self.robot, self.robot.chain("base_link", "tool0"))
-        self.pipeline = Pipeline(STEREO, body=body, settings=SETTINGS)
+        self.pipeline = PerceptionPipeline(STEREO, body=body, settings=SETTINGS)
         return self
 
     def __exit__(self, *error):
@@ -104,7 +111,7 @@ def test_a_box_that_drops_beside_the_moving_arm_is_seen_in_the_second_frame():
     with Watched() as watched:
         for number in range(8):
             if number == 4:
-                watched.stage.world.spawn(thing("dropped", Box([0.1, 0.1, 0.6]), [0.72, -0.40, 0.3]))
+                watched.stage.world.spawn(thing("dropped", BoxGeometry([0.1, 0.1, 0.6]), [0.72, -0.40, 0.3]))
             result = watched.look(number * FRAME_NS, joints(number * FRAME_NS))
             new = watched.strangers(result.obstacles, watched.things)
             assert len(new) == (number >= 5), f"frame {number}\n{result.describe()}"

@@ -6,29 +6,29 @@ import numpy as np
 import pytest
 
 from manipapy_core import lie
-from manipapy_core.model import Box, Cylinder, Sphere
-from manipapy_core.perception.sight import Sight
-from manipapy_core.perception.solid_search import BALL, BOX, CYLINDER, LYING, misfit
-from manipapy_core.perception.solids import fit_solid
+from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
+from manipapy_core.perception.shapes.solid_search import BALL, BOX, CYLINDER, LYING, misfit
+from manipapy_core.perception.shapes.solids import fit_solid
+from manipapy_core.perception.tracking.line_of_sight import LineOfSight
 from manipapy_core.sim import Pinhole, SceneObject, look_at
-from manipapy_core.sim.raster import Stage
+from manipapy_core.sim.render.raster import Stage
+from manipapy_core.sim.render.surfaces import object_surface
 from manipapy_core.sim.scene import Texture
-from manipapy_core.sim.surfaces import object_surface
 from perception.scenes import table, true_size
 
 CAMERA = Pinhole.from_field_of_view(320, 240, 1.0)
 UP, FEET = np.array([0.0, 0.0, 1.0]), np.zeros(3)
 ON_ITS_SIDE = lie.exp_so3([np.pi / 2, 0.0, 0.0])
 THINGS = {
-    "box": (Box([0.06, 0.11, 0.08]), np.eye(3), 0.04, False),
-    "board": (Box([0.04, 0.14, 0.12]), np.eye(3), 0.06, False),
-    "can": (Cylinder(0.04, 0.11), np.eye(3), 0.055, False),
-    "ball": (Sphere(0.045), np.eye(3), 0.045, True),
-    "lying bottle": (Cylinder(0.035, 0.15), ON_ITS_SIDE, 0.035, False),
+    "box": (BoxGeometry([0.06, 0.11, 0.08]), np.eye(3), 0.04, False),
+    "board": (BoxGeometry([0.04, 0.14, 0.12]), np.eye(3), 0.06, False),
+    "can": (CylinderGeometry(0.04, 0.11), np.eye(3), 0.055, False),
+    "ball": (SphereGeometry(0.045), np.eye(3), 0.045, True),
+    "lying bottle": (CylinderGeometry(0.035, 0.15), ON_ITS_SIDE, 0.035, False),
 }
 
 
-def seen(shape, R: np.ndarray, middle: np.ndarray, eye) -> tuple[Sight, np.ndarray]:
+def seen(shape, R: np.ndarray, middle: np.ndarray, eye) -> tuple[LineOfSight, np.ndarray]:
     """The picture of a thing on a table, and the points that lie well above the table."""
     thing = SceneObject("thing", shape, lie.pose(R, middle), rgba=(0.5, 0.5, 0.5, 1.0), texture=Texture.PLAIN)
     items, T = [table(), thing], look_at(np.asarray(eye, dtype=float), middle)
@@ -38,7 +38,7 @@ def seen(shape, R: np.ndarray, middle: np.ndarray, eye) -> tuple[Sight, np.ndarr
     K = np.array([[CAMERA.fx, 0.0, CAMERA.cx], [0.0, CAMERA.fy, CAMERA.cy], [0.0, 0.0, 1.0]])
     there = np.isfinite(depth)
     points = (CAMERA.rays()[there] * depth[there, None]) @ T[:3, :3].T + T[:3, 3]
-    return Sight(depth.astype(np.float32), K, T), points[points[:, 2] > 0.01]
+    return LineOfSight(depth.astype(np.float32), K, T), points[points[:, 2] > 0.01]
 
 
 @pytest.mark.parametrize("name", THINGS)
@@ -57,13 +57,13 @@ def test_solids_are_told_apart_and_measured(name, turn, eye):
 
 def test_smeared_outlines_are_moved_back():
     """A matcher gives columns beside a thing the depth of the thing; told how many, the fit does not believe them."""
-    shape, middle = Box([0.08, 0.08, 0.10]), np.array([0.0, 0.0, 0.05])
+    shape, middle = BoxGeometry([0.08, 0.08, 0.10]), np.array([0.0, 0.0, 0.05])
     sight, points = seen(shape, np.eye(3), middle, (1.2, 0.0, 0.8))
     columns = 3
     depth = sight.depth.copy()
     for _ in range(columns):
         depth[:, 1:-1] = np.minimum(np.minimum(depth[:, 2:], depth[:, :-2]), depth[:, 1:-1])
-    smeared = Sight(depth, sight.K, sight.T_base_optical)
+    smeared = LineOfSight(depth, sight.K, sight.T_base_optical)
     sizes = []
     for blur in (0.0, 2.0 * columns / CAMERA.fx):
         found = fit_solid(points, 0.002, 0.10, smeared, FEET, UP, blur)
@@ -75,17 +75,17 @@ def test_smeared_outlines_are_moved_back():
 
 def test_what_was_not_measured_does_not_make_things_larger():
     """Around a thing on a plain table nothing is measured: that says nothing about a larger thing."""
-    shape, middle = Box([0.08, 0.06, 0.07]), np.array([0.0, 0.0, 0.035])
+    shape, middle = BoxGeometry([0.08, 0.06, 0.07]), np.array([0.0, 0.0, 0.035])
     sight, points = seen(shape, np.eye(3), middle, (0.9, -0.4, 0.6))
     z = sight.T_base_optical[2, 3] + sight.depth * (CAMERA.rays() @ sight.T_base_optical[2, :3])
     depth = np.where(z > 0.004, sight.depth, np.float32(np.nan))
-    found = fit_solid(points, 0.002, 0.07, Sight(depth, sight.K, sight.T_base_optical), FEET, UP, 0.0)
+    found = fit_solid(points, 0.002, 0.07, LineOfSight(depth, sight.K, sight.T_base_optical), FEET, UP, 0.0)
     assert found is not None
     assert np.sort(found.size) == pytest.approx([0.06, 0.07, 0.08], abs=0.012)
 
 
 def test_nothing_is_said_where_the_upper_side_is_not_seen():
-    sight, points = seen(Box([0.06, 0.06, 0.2]), np.eye(3), np.array([0.0, 0.0, 0.1]), (0.7, 0.0, 0.1))
+    sight, points = seen(BoxGeometry([0.06, 0.06, 0.2]), np.eye(3), np.array([0.0, 0.0, 0.1]), (0.7, 0.0, 0.1))
     assert fit_solid(points, 0.002, 0.2, sight, FEET, UP, 0.0) is None
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from manipapy_core import lie
 from manipapy_core.errors import InputError
-from manipapy_core.model import Box, Cylinder
+from manipapy_core.model import BoxGeometry, CylinderGeometry
 from manipapy_core.perception import (
     Cluster,
-    Pipeline,
-    PipelineSettings,
-    Sight,
+    LineOfSight,
+    PerceptionPipeline,
+    PerceptionSettings,
     Tracker,
     TrackSettings,
 )
@@ -30,8 +30,8 @@ from perception.scenes import (
     thing,
 )
 
-ON_THE_TABLE = PipelineSettings(lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0))
-BOX, CAN = Box([0.08, 0.08, 0.10]), Cylinder(0.035, 0.12)
+ON_THE_TABLE = PerceptionSettings(lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0))
+BOX, CAN = BoxGeometry([0.08, 0.08, 0.10]), CylinderGeometry(0.035, 0.12)
 
 
 def cube(centre, edge: float = 0.1, sigma: float = 0.002) -> Cluster:
@@ -42,10 +42,10 @@ def cube(centre, edge: float = 0.1, sigma: float = 0.002) -> Cluster:
     return Cluster(points, T, np.full(3, edge), 0.87 * edge, sigma, 0.005, False, False)
 
 
-def sight_of(depth: float) -> Sight:
+def sight_of(depth: float) -> LineOfSight:
     """A camera at the origin that looks along z at a wall."""
     K = np.array([[100.0, 0, 100.0], [0, 100.0, 100.0], [0, 0, 1]])
-    return Sight(np.full((201, 201), depth, np.float32), K, np.eye(4))
+    return LineOfSight(np.full((201, 201), depth, np.float32), K, np.eye(4))
 
 
 def test_ids_stay_while_things_move():
@@ -100,8 +100,8 @@ def test_what_is_seen_to_be_gone_goes_and_its_id_is_not_used_again():
         ("nothing was measured", sight_of(math.nan)),
         ("still there, only not clustered", sight_of(1.0)),
         ("no lines of sight at all", None),
-        ("out of the picture", Sight(sight_of(2.0).depth, sight_of(2.0).K, lie.pose(None, [5.0, 0.0, 0.0]))),
-        ("behind the camera", Sight(sight_of(2.0).depth, sight_of(2.0).K, lie.pose(None, [0.0, 0.0, 3.0]))),
+        ("out of the picture", LineOfSight(sight_of(2.0).depth, sight_of(2.0).K, lie.pose(None, [5.0, 0.0, 0.0]))),
+        ("behind the camera", LineOfSight(sight_of(2.0).depth, sight_of(2.0).K, lie.pose(None, [0.0, 0.0, 3.0]))),
     ],
 )
 def test_what_is_merely_unseen_stays(why, sight):
@@ -143,7 +143,7 @@ def test_time_does_not_go_back_unnoticed():
 
 @pytest.mark.parametrize("kind", [as_pair, as_depth_image])
 def test_ids_stay_while_the_camera_moves(kind):
-    pipeline = Pipeline(STEREO, settings=ON_THE_TABLE)
+    pipeline = PerceptionPipeline(STEREO, settings=ON_THE_TABLE)
     with Stage() as stage:
         for item in (table(), thing("box", BOX, [0.1, 0.12, 0.05]), thing("can", CAN, [-0.05, -0.1, 0.06])):
             stage.world.spawn(item)
@@ -155,7 +155,7 @@ def test_ids_stay_while_the_camera_moves(kind):
 
 
 def test_a_moving_thing_keeps_its_id_and_is_forgotten_when_taken_away():
-    pipeline = Pipeline(STEREO, settings=ON_THE_TABLE)
+    pipeline = PerceptionPipeline(STEREO, settings=ON_THE_TABLE)
     eye = looking_at([0.0, 0.0, 0.03], 1.0)
     with Stage() as stage:
         stage.world.spawn(table())
@@ -168,7 +168,9 @@ def test_a_moving_thing_keeps_its_id_and_is_forgotten_when_taken_away():
         assert result.obstacles[0].velocity == pytest.approx([0.0, 0.3, 0.0], abs=0.1)
 
         # Something large comes between: the box is not seen, and stays.
-        stage.world.spawn(thing("screen", Box([0.3, 0.3, 0.01]), eye[:3, 3] + 0.5 * eye[:3, 2], 0.0, COLOURS[2]))
+        stage.world.spawn(
+            thing("screen", BoxGeometry([0.3, 0.3, 0.01]), eye[:3, 3] + 0.5 * eye[:3, 2], 0.0, COLOURS[2])
+        )
         for step in range(8, 14):
             result = pipeline.feed(as_depth_image(stage.see(eye), step * FRAME_NS))
         (kept,) = [obstacle for obstacle in result.obstacles if obstacle.id == 1]

@@ -11,11 +11,11 @@ import pytest
 from manipapy_core import Robot
 from manipapy_core.geometry import Checker, RobotBody, signed_distance
 from manipapy_core.geometry import World as CollisionWorld
-from manipapy_core.model import Box, Cylinder, Sphere
+from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
 from manipapy_core.perception import (
     MatcherSettings,
-    Pipeline,
-    PipelineSettings,
+    PerceptionPipeline,
+    PerceptionSettings,
     PlaneSettings,
     PointSet,
     StereoPair,
@@ -40,14 +40,14 @@ from perception.scenes import (
 )
 
 # From half a metre away the nearest thing is only 0.33 m from the camera.
-ON_THE_TABLE = PipelineSettings(
+ON_THE_TABLE = PerceptionSettings(
     lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0), matcher=MatcherSettings(nearest=0.3)
 )
 THINGS = [
-    thing("cube", Box([0.04, 0.04, 0.04]), [0.0, 0.0, 0.02], 0.5, COLOURS[1]),
-    thing("box", Box([0.06, 0.08, 0.10]), [0.10, 0.10, 0.05], -0.3, COLOURS[0]),
-    thing("ball", Sphere(0.045), [-0.14, 0.05, 0.045], 0.0, COLOURS[3]),
-    thing("can", Cylinder(0.035, 0.10), [0.06, -0.13, 0.05], 0.0, COLOURS[2]),
+    thing("cube", BoxGeometry([0.04, 0.04, 0.04]), [0.0, 0.0, 0.02], 0.5, COLOURS[1]),
+    thing("box", BoxGeometry([0.06, 0.08, 0.10]), [0.10, 0.10, 0.05], -0.3, COLOURS[0]),
+    thing("ball", SphereGeometry(0.045), [-0.14, 0.05, 0.045], 0.0, COLOURS[3]),
+    thing("can", CylinderGeometry(0.035, 0.10), [0.06, -0.13, 0.05], 0.0, COLOURS[2]),
 ]
 
 
@@ -73,14 +73,16 @@ def check_against_truth(result, things):
 @pytest.mark.parametrize("distance", [0.5, 1.0, 1.5, 2.0])
 @pytest.mark.parametrize("kind", [as_pair, as_depth_image])
 def test_things_are_found_where_they_are(distance, kind):
-    check_against_truth(feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), kind(scene_from(distance))), THINGS)
+    check_against_truth(
+        feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), kind(scene_from(distance))), THINGS
+    )
 
 
 def test_things_on_a_table_without_texture_are_found():
     """Of such a table nothing is measured: the few pixels that are belong to the things, and are believed."""
     plain = replace(table(), texture=Texture.PLAIN)
     frame = as_pair(seen([plain, *THINGS], looking_at([0.0, 0.0, 0.03], 1.0)))
-    result = feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), frame)
+    result = feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), frame)
     assert result.valid_share < 0.1
     check_against_truth(result, THINGS)
 
@@ -90,7 +92,7 @@ def test_points_of_another_driver_enter_at_the_same_door():
     rays = PINHOLE.rays()
     points = (rays * frame.depth[..., None]).astype(np.float32)
     for shape in (points, points[np.isfinite(frame.depth)]):
-        result = feed_twice(Pipeline(settings=ON_THE_TABLE), PointSet(0, frame.T_world_left, shape))
+        result = feed_twice(PerceptionPipeline(settings=ON_THE_TABLE), PointSet(0, frame.T_world_left, shape))
         check_against_truth(result, THINGS)
 
 
@@ -98,7 +100,7 @@ def test_uncertainty_is_honest():
     """Depth errors on the table are about as large as the pipeline says."""
     for distance in (1.0, 2.0):
         frame = scene_from(distance)
-        result = Pipeline(STEREO, settings=ON_THE_TABLE).feed(as_pair(frame))
+        result = PerceptionPipeline(STEREO, settings=ON_THE_TABLE).feed(as_pair(frame))
         depth = result.depth.depth
         truth = frame.depth.reshape(depth.shape[0], -1, depth.shape[1]).mean(axis=1)
         good = np.isfinite(depth) & np.isfinite(truth)
@@ -109,10 +111,10 @@ def test_uncertainty_is_honest():
 def test_the_table_is_an_obstacle_when_asked():
     frame = as_depth_image(scene_from(1.0))
     asked = replace(ON_THE_TABLE, planes=PlaneSettings(most=0))
-    result = feed_twice(Pipeline(STEREO, settings=asked), frame)
+    result = feed_twice(PerceptionPipeline(STEREO, settings=asked), frame)
     largest = max(result.obstacles, key=lambda obstacle: obstacle.size.max())
     assert largest.size.max() > 0.8
-    kept = feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), frame)
+    kept = feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), frame)
     assert max(obstacle.size.max() for obstacle in kept.obstacles) < 0.15
     (plane,) = kept.planes
     assert plane.normal == pytest.approx([0, 0, 1], abs=0.01) and plane.offset == pytest.approx(0.0, abs=0.003)
@@ -125,10 +127,10 @@ def test_the_arm_never_takes_itself_for_an_obstacle(kind):
     body = RobotBody.build(robot, robot.tree())
     start = np.array([-1.2, -1.9, 1.0, -1.0, -1.57, 0.0])
     goal = np.array([1.2, -0.9, 1.9, -2.5, -1.2, 1.0])
-    can = thing("can", Cylinder(0.04, 0.12), [0.45, 0.35, 0.06], 0.0, COLOURS[2])
+    can = thing("can", CylinderGeometry(0.04, 0.12), [0.45, 0.35, 0.06], 0.0, COLOURS[2])
     camera = StereoCamera(PINHOLE, BASELINE, look_at([1.35, -0.7, 0.8], [0.45, 0.0, 0.1]))
-    settings = PipelineSettings(lower=(-0.3, -0.65, -0.3), upper=(1.1, 0.65, 1.5))
-    pipeline, ids = Pipeline(STEREO, body=body, settings=settings), set()
+    settings = PerceptionSettings(lower=(-0.3, -0.65, -0.3), upper=(1.1, 0.65, 1.5))
+    pipeline, ids = PerceptionPipeline(STEREO, body=body, settings=settings), set()
     with Stage() as stage:
         stage.world.spawn(table((1.5, 1.1, 0.75), (0.45, 0.0, 0.0)))
         stage.world.spawn(can)
@@ -148,12 +150,12 @@ def test_the_arm_never_takes_itself_for_an_obstacle(kind):
     assert len(ids) == 1
 
     # Without the filter it would.
-    naive = feed_twice(Pipeline(STEREO, settings=settings), kind(frame))
+    naive = feed_twice(PerceptionPipeline(STEREO, settings=settings), kind(frame))
     assert len(naive.obstacles) > 1
 
 
 def test_padded_shapes_hold_the_thing_and_go_into_the_planners_world():
-    result = feed_twice(Pipeline(STEREO, settings=ON_THE_TABLE), as_pair(scene_from(1.0)))
+    result = feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), as_pair(scene_from(1.0)))
     for item in THINGS:
         centre = item.T_world_object[:3, 3]
         obstacle = min(result.obstacles, key=lambda o: np.linalg.norm(o.centre - centre))
@@ -194,4 +196,4 @@ def test_raw_pictures_of_distorting_cameras_are_rectified_first():
     stereo = StereoModel(Camera(*size, K, D, left.R, left.P), Camera(*size, K, D, right.R, right.P))
     assert not stereo.rectified
     pair = StereoPair(0, frame.T_world_left, *bent)
-    check_against_truth(feed_twice(Pipeline(stereo, settings=ON_THE_TABLE), pair), THINGS)
+    check_against_truth(feed_twice(PerceptionPipeline(stereo, settings=ON_THE_TABLE), pair), THINGS)

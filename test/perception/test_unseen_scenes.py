@@ -10,14 +10,14 @@ from functools import cache
 
 import pytest
 
-from manipapy_core.perception import MatcherSettings, Pipeline, PipelineSettings
+from manipapy_core.perception import MatcherSettings, PerceptionPipeline, PerceptionSettings
 from perception.scenes import STEREO, feed_twice
 from perception.test_truth import check_against_truth
 from perception.unseen_scenes import DISTANCES, UnseenScene, unseen_scene
 
 QUICK, ALL = range(3), range(10)
 """Seeds of every run, and of `make test-all`."""
-SETTINGS = PipelineSettings(lower=(-1.0, -0.9, -0.3), upper=(1.0, 0.9, 1.0), matcher=MatcherSettings(nearest=0.4))
+SETTINGS = PerceptionSettings(lower=(-1.0, -0.9, -0.3), upper=(1.0, 0.9, 1.0), matcher=MatcherSettings(nearest=0.4))
 
 
 def cases() -> list[object]:
@@ -39,4 +39,4 @@ def seen(seed: int, between: tuple[float, float]) -> UnseenScene:
 def test_things_of_unseen_scenes_are_found_where_they_are(kind, seed, between):
     scene = seen(seed, between)
     frame = scene.pair if kind == "pair" else scene.depth
-    check_against_truth(feed_twice(Pipeline(STEREO, settings=SETTINGS), frame), scene.things)
+    check_against_truth(feed_twice(PerceptionPipeline(STEREO, settings=SETTINGS), frame), scene.things)

@@ -54,5 +54,3 @@ def fixed_answer(table: np.ndarray, size: int) -> bytes:
     graph += field(5, tensor("shape", np.array([1, rows, columns], np.int64)))
     graph += field(11, value_info("picture", (1, 3, size, size))) + field(12, value_info("table", (1, rows, columns)))
     return field(1, 8) + field(8, field(1, b"") + field(2, 13)) + field(7, graph)
-
-

@@ -16,12 +16,12 @@ import numpy as np
 from numba import njit
 
 from manipapy_core import lie
-from manipapy_core.model import Box, Cylinder, Sphere
+from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
 from manipapy_core.perception import DepthImage, StereoPair
 from manipapy_core.sim import Pinhole, SceneObject
-from manipapy_core.sim.raster import Stage
+from manipapy_core.sim.render.raster import Stage
+from manipapy_core.sim.render.surfaces import object_surface
 from manipapy_core.sim.scene import Texture
-from manipapy_core.sim.surfaces import object_surface
 from perception.scenes import BASELINE, PINHOLE, STEREO, looking_at, table, true_size
 
 DISTANCES = ((0.5, 0.8), (0.8, 1.2), (1.2, 1.6), (1.6, 2.0))
@@ -82,15 +82,15 @@ def _things(random: np.random.Generator, T: np.ndarray, between: tuple[float, fl
 def _thing(random: np.random.Generator, name: str, spread: float) -> SceneObject:
     kind, turn = random.integers(0, 4), lie.exp_so3([0.0, 0.0, random.uniform(-3.1, 3.1)])
     if kind == 0:
-        shape = Sphere(random.uniform(0.02, 0.06))
+        shape = SphereGeometry(random.uniform(0.02, 0.06))
         height = 2.0 * shape.radius
     elif kind == 1:
-        shape = Cylinder(random.uniform(0.02, 0.05), random.uniform(0.04, 0.16))
+        shape = CylinderGeometry(random.uniform(0.02, 0.05), random.uniform(0.04, 0.16))
         height = shape.length
         if random.random() < 0.3:
             turn, height = turn @ lie.exp_so3([math.pi / 2, 0.0, 0.0]), 2.0 * shape.radius
     else:
-        shape = Box(random.uniform(0.04, 0.14, 3))
+        shape = BoxGeometry(random.uniform(0.04, 0.14, 3))
         height = float(shape.size[2])
     x, y = random.uniform(-spread, spread, 2)
     colour = (*random.uniform(0.4, 0.95, 3), 1.0)
@@ -125,7 +125,7 @@ def _is_fair(item: SceneObject, others: list[SceneObject], T: np.ndarray, betwee
 
 def _radius(item: SceneObject) -> float:
     size = true_size(item.shape)
-    return float(size[0] / 2 if isinstance(item.shape, Sphere) else np.linalg.norm(size) / 2)
+    return float(size[0] / 2 if isinstance(item.shape, SphereGeometry) else np.linalg.norm(size) / 2)
 
 
 def _pictures(random: np.random.Generator, things: tuple[SceneObject, ...], T: np.ndarray, paint: Paint):

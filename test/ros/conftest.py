@@ -68,7 +68,7 @@ class NodeProcess:
 
     def __init__(self, name: str, *arguments: str, namespace: str = ""):
         remap = ["-r", f"__ns:={namespace}"] if namespace else []
-        command = [sys.executable, "-m", f"manipapy_ros.{name}", "--ros-args", *remap, *arguments]
+        command = [sys.executable, "-m", f"manipapy_ros.{name}.node", "--ros-args", *remap, *arguments]
         self.full_name = f"{namespace}/{name}"
         # A file: nobody reads along, and a node that prints into a full pipe would wait for ever.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process

@@ -84,7 +84,7 @@ class Suite:
 
     def member(self, node: str) -> int:
         """Number of the process of a node."""
-        return next(number for number, command in self.members().items() if f"manipapy_ros.{node} " in command)
+        return next(number for number, command in self.members().items() if f"manipapy_ros.{node}.node " in command)
 
     def kill(self, node: str) -> None:
         os.kill(self.member(node), signal.SIGKILL)

@@ -13,7 +13,15 @@ import yaml
 
 from manipapy_core import Robot
 from manipapy_core.model import bundled_robots
-from manipapy_ros.bringup import BringupError, HandOff, Mode, Options, configured_robots, describe, yaml_scalar
+from manipapy_ros.bringup.description import (
+    BringupError,
+    BringupMode,
+    HandOff,
+    Options,
+    configured_robots,
+    describe,
+    yaml_scalar,
+)
 
 
 def executables(**options) -> list[str]:
@@ -21,12 +29,12 @@ def executables(**options) -> list[str]:
 
 
 def test_each_mode_starts_its_processes_in_order():
-    assert executables(mode=Mode.SIM) == ["sim_bridge", "model_server", "controller", "planner"]
-    assert executables(mode=Mode.MOCK) == ["mock_hardware", "model_server", "planner"]
-    assert executables(mode=Mode.HARDWARE, planner=False) == ["model_server"]
-    assert executables(mode=Mode.MOCK, perception=True, capability=True)[-2:] == ["perception", "capability"]
+    assert executables(mode=BringupMode.SIM) == ["sim_bridge", "model_server", "controller", "planner"]
+    assert executables(mode=BringupMode.MOCK) == ["mock_hardware", "model_server", "planner"]
+    assert executables(mode=BringupMode.HARDWARE, planner=False) == ["model_server"]
+    assert executables(mode=BringupMode.MOCK, perception=True, capability=True)[-2:] == ["perception", "capability"]
     assert executables(viewer=True)[-1] == "viewer"
-    assert executables(mode=Mode.HARDWARE, hand_off=HandOff.EFFORT, far_side_timeout=0.1) == [
+    assert executables(mode=BringupMode.HARDWARE, hand_off=HandOff.EFFORT, far_side_timeout=0.1) == [
         "model_server",
         "controller",
         "planner",
@@ -34,17 +42,17 @@ def test_each_mode_starts_its_processes_in_order():
 
 
 def test_trajectories_go_to_ros2_control_unless_simulated():
-    assert describe(Options(mode=Mode.SIM)).trajectory_action == "controller/follow_joint_trajectory"
-    for mode in (Mode.MOCK, Mode.HARDWARE):
+    assert describe(Options(mode=BringupMode.SIM)).trajectory_action == "controller/follow_joint_trajectory"
+    for mode in (BringupMode.MOCK, BringupMode.HARDWARE):
         assert describe(Options(mode=mode)).trajectory_action == "joint_trajectory_controller/follow_joint_trajectory"
 
 
 def test_one_argument_sets_simulated_time_everywhere_but_at_its_source():
-    for node in describe(Options(mode=Mode.SIM)).nodes:
+    for node in describe(Options(mode=BringupMode.SIM)).nodes:
         assert node.parameters["use_sim_time"] is (node.executable != "sim_bridge")
-    for node in describe(Options(mode=Mode.MOCK)).nodes:
+    for node in describe(Options(mode=BringupMode.MOCK)).nodes:
         assert node.parameters["use_sim_time"] is False
-    assert describe(Options(mode=Mode.MOCK, use_sim_time=True)).nodes[0].parameters["use_sim_time"] is True
+    assert describe(Options(mode=BringupMode.MOCK, use_sim_time=True)).nodes[0].parameters["use_sim_time"] is True
 
 
 def test_discovery_stays_on_this_machine_unless_the_user_says_otherwise(monkeypatch):
@@ -74,8 +82,8 @@ def test_the_users_parameters_come_after_those_of_the_robot(tmp_path):
         ({"robot": "no_such_robot"}, "ur5"),
         ({"params_file": "not/there.yaml"}, "not/there.yaml"),
         ({"log_level": "loud"}, "debug"),
-        ({"mode": Mode.HARDWARE, "hand_off": HandOff.EFFORT}, "far_side_timeout"),
-        ({"mode": Mode.MOCK, "hand_off": HandOff.EFFORT}, "trajectories only"),
+        ({"mode": BringupMode.HARDWARE, "hand_off": HandOff.EFFORT}, "far_side_timeout"),
+        ({"mode": BringupMode.MOCK, "hand_off": HandOff.EFFORT}, "trajectories only"),
         ({"real_time_factor": 0.0}, "0.01 to 100"),
         ({"real_time_factor": float("nan")}, "0.01 to 100"),
     ],
@@ -103,9 +111,9 @@ def test_values_survive_the_command_line():
 
 
 def test_every_process_is_a_module_and_an_executable_of_the_package(project):
-    for mode in Mode:
+    for mode in BringupMode:
         for node in describe(Options(mode=mode)).nodes:
-            assert importlib.util.find_spec(f"manipapy_ros.{node.executable}") is not None
+            assert importlib.util.find_spec(f"manipapy_ros.{node.executable}.node") is not None
             path = project / "manipapy_ros/executables" / node.executable
             assert os.access(path, os.X_OK), path
 
@@ -116,15 +124,15 @@ def test_launch_files_compile_and_take_their_nodes_from_the_bringup(project, nam
     text = (project / f"launch/{name}.launch.py").read_text()
     compile(text, name, "exec")
     imported = {node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
-    assert {"manipapy_ros.bringup", "manipapy_ros.launching"} <= imported
-    launching = (project / "manipapy_ros/launching.py").read_text()
+    assert {"manipapy_ros.bringup.description", "manipapy_ros.bringup.launch"} <= imported
+    launching = (project / "manipapy_ros/bringup/launch.py").read_text()
     compile(launching, "launching.py", "exec")
     assert "describe(options)" in launching
 
 
 def test_the_description_needs_neither_rclpy_nor_launch():
     code = (
-        "import sys\nfrom manipapy_ros.bringup import Options, describe\ndescribe(Options()).commands()\n"
+        "import sys\nfrom manipapy_ros.bringup.description import Options, describe\ndescribe(Options()).commands()\n"
         "print([name for name in ('rclpy', 'launch', 'launch_ros') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,9 +10,9 @@ from sensor_msgs.msg import JointState, PointCloud2
 from std_msgs.msg import Float64
 from visualization_msgs.msg import Marker, MarkerArray
 
-from manipapy_core import Robot, capability, kinematics, lie
-from manipapy_ros import qos
-from manipapy_ros.conversions import pose_from_matrix
+from manipapy_core import Robot, kinematics, lie, polytopes, reachability
+from manipapy_ros.common import qos
+from manipapy_ros.common.conversions import pose_from_matrix
 from ros_arm import HOME, JOINTS, bring_up
 
 CHAIN = Robot.from_urdf("ur5").chain("base_link", "tool0")
@@ -22,8 +22,10 @@ CHAIN = Robot.from_urdf("ur5").chain("base_link", "tool0")
 def map_file(tmp_path_factory):
     """A coarse map, built in a moment."""
     file = tmp_path_factory.mktemp("maps") / "ur5.npz"
-    plan = capability.Plan(Robot.from_urdf("ur5"), "base_link", "tool0", samples=400_000, resolution=0.15, tilts=12)
-    capability.build_map(plan, file)
+    plan = reachability.MapSpec(
+        Robot.from_urdf("ur5"), "base_link", "tool0", samples=400_000, resolution=0.15, tilts=12
+    )
+    reachability.build_map(plan, file)
     return file
 
 
@@ -52,7 +54,7 @@ def test_live_polytopes_agree_with_the_library(node, peer, states):
     peer.wait_for(lambda: states.publish(state()) or bool(seen and drawn), "polytopes")
     by_name = {polytope.name: polytope for polytope in seen[-1].polytopes}
     assert list(by_name) == ["velocity", "motion", "force"]
-    assert by_name["force"].volume == pytest.approx(capability.force_polytope(CHAIN, HOME).volume, rel=1e-6)
+    assert by_name["force"].volume == pytest.approx(polytopes.force_polytope(CHAIN, HOME).volume, rel=1e-6)
     velocity = by_name["velocity"]
     assert velocity.status == "solid" and velocity.unit == "m/s"
     corners = np.array([[p.x, p.y, p.z] for p in velocity.vertices])
@@ -67,7 +69,7 @@ def test_asked_for_without_constraints(node, peer):
     answer = peer.call(GetPolytopes, node, "get_polytopes", request)
     assert answer.success, answer.message
     (polytope,) = answer.result.polytopes
-    assert polytope.volume == pytest.approx(capability.velocity_polytope(CHAIN, HOME).volume, rel=1e-9)
+    assert polytope.volume == pytest.approx(polytopes.velocity_polytope(CHAIN, HOME).volume, rel=1e-9)
     cut = GetSlicedPolytope.Request(name="velocity", joints=state(), constrained=False)
     cut.normal.z = 1.0
     answer = peer.call(GetSlicedPolytope, node, "get_sliced_polytope", cut)
@@ -90,8 +92,10 @@ def test_an_obstacle_makes_the_velocities_fewer(node, peer):
 
     peer.wait_for(smaller, "the obstacle to count")
     peer.wait_for(
-        lambda: publisher.publish(ObstacleArray())
-        or peer.call(GetPolytopes, node, "get_polytopes", request).result.polytopes[0].volume > 0.999 * free,
+        lambda: (
+            publisher.publish(ObstacleArray())
+            or peer.call(GetPolytopes, node, "get_polytopes", request).result.polytopes[0].volume > 0.999 * free
+        ),
         "the obstacle to be gone",
     )
 
@@ -134,7 +138,7 @@ def test_the_map_is_shown_to_whoever_comes_later(node, peer, map_file):
     assert [field.name for field in seen[0].fields] == ["x", "y", "z", "rgb", "quality", "share"]
     rows = np.frombuffer(seen[0].data, np.float32).reshape(-1, 6)
     assert len(rows) == seen[0].width > 500
-    reach = capability.load_map(map_file, CHAIN)
+    reach = reachability.load_map(map_file, CHAIN)
     inner = rows[rows[:, 5] > 0.2]  # at the rim, another choice of directions may miss all of them
     for x, y, z, _, quality, share in inner[:: len(inner) // 20]:
         _, rolls, best = reach.directions([x, y, z], count=200)

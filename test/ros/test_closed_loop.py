@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +16,14 @@ pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'mani
 
 HOME = np.array([0.0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0.0])
 OTHER_SIDE = HOME - [0.9, 0.0, 0.0, 0.0, 0.0, 0.0]
+DEMO = Path(__file__).resolve().parents[2] / "examples/sim_demo"
 SECONDS = 100
 """Of the machine's; half as many are simulated on two cores."""
 
 
 @pytest.mark.slow
 def test_the_arm_sees_a_box_in_its_way_and_goes_around_it(tmp_path):
-    command = [sys.executable, "-m", "manipapy_ros.demo", "--perception", "--seconds", str(SECONDS)]
+    command = [sys.executable, str(DEMO), "--perception", "--seconds", str(SECONDS)]
     environment = {**os.environ, "ROS_DOMAIN_ID": "93"}
     run = subprocess.run(
         [*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=4 * SECONDS, env=environment

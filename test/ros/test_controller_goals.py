@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from control_msgs.msg import JointComponentTolerance, JointTolerance
 
-from manipapy_ros.trajectory_messages import seconds
+from manipapy_ros.controller.trajectory_messages import seconds
 from ros_arm import ABORTED, CANCELED, HOME, JOINTS, SUCCEEDED, Arm, Result, stamp_of
 
 AWAY = HOME + np.array([0.5, 0.3, -0.4, 0.3, 0.2, -0.5])

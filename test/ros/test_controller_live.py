@@ -13,7 +13,7 @@ from manipapy_msgs.srv import SetMode
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from manipapy_ros import qos
+from manipapy_ros.common import qos
 from ros_arm import ABORTED, HOME, JOINTS, SUCCEEDED, Arm, stamp_of
 
 AWAY = HOME + np.array([0.5, 0.3, -0.4, 0.3, 0.2, -0.5])

@@ -13,13 +13,12 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from manipapy_ros import qos
-from manipapy_ros.controller_status import StateMessages
-from manipapy_ros.hot_topics import HotSubscription, NumbersReader
-from manipapy_ros.serialized import Marks, MessageTemplate, time_bytes
-from manipapy_ros.sim_physics import _state_template
-from manipapy_ros.trajectory_feedback import FeedbackPublisher
-from manipapy_ros.trajectory_messages import point
+from manipapy_ros.common import qos
+from manipapy_ros.controller.status import StateMessages
+from manipapy_ros.controller.trajectory_messages import FeedbackPublisher, point
+from manipapy_ros.realtime.cdr_templates import Marks, MessageTemplate, time_bytes
+from manipapy_ros.realtime.polled_topics import NumbersReader, PolledSubscription
+from manipapy_ros.sim_bridge.physics import _state_template
 
 rng = np.random.default_rng(8)
 NAMES = {n: [f"joint_{'x' * k}{k}" for k in range(n)] for n in (1, 2, 6, 7)}
@@ -63,7 +62,7 @@ def test_joint_states_are_those_of_a_message(n):
 def test_feedback_arrives_as_that_of_an_action(peer):
     kind = FollowJointTrajectory.Impl.FeedbackMessage
     publisher = FeedbackPublisher(peer.node, "an_action", NAMES[6])
-    subscription = HotSubscription(peer.node, kind, "an_action/_action/feedback", qos.NEWEST)
+    subscription = PolledSubscription(peer.node, kind, "an_action/_action/feedback", qos.NEWEST)
     peer.wait_for(lambda: publisher._publisher.get_subscription_count() == 1, "the two to find each other")
     told, goal = status(6), rng.integers(0, 256, 16, dtype=np.uint8)
     publisher.publish(goal.tobytes(), told, Time(sec=5, nanosec=6))

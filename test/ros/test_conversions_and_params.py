@@ -14,8 +14,8 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from manipapy_core import lie
-from manipapy_ros import params
-from manipapy_ros.conversions import MalformedJointState, MissingJoints, pose_from_matrix, positions_by_name
+from manipapy_ros.common import params
+from manipapy_ros.common.conversions import MalformedJointState, MissingJoints, pose_from_matrix, positions_by_name
 
 NAMES = ("shoulder", "elbow", "wrist")
 

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from manipapy_core import Robot
-from manipapy_ros import qos
+from manipapy_ros.common import qos
 
 HOME = [0.0, -1.57, 1.57, -1.57, -1.57, 0.0]
 NAMESPACE = "/mocked"

@@ -16,8 +16,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from manipapy_core import Robot, kinematics, lie
-from manipapy_ros import qos
-from manipapy_ros.lifecycle import ECHO
+from manipapy_ros.common import qos
+from manipapy_ros.common.node import ECHO
 
 CONFIGURE, CLEANUP = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_CLEANUP
 ACTIVATE, DEACTIVATE = Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_DEACTIVATE

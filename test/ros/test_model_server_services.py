@@ -15,8 +15,8 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from manipapy_core import Robot, dynamics, kinematics, lie
-from manipapy_ros import qos
-from manipapy_ros.conversions import pose_from_matrix
+from manipapy_ros.common import qos
+from manipapy_ros.common.conversions import pose_from_matrix
 
 Q = np.array([0.3, -1.2, 1.4, -0.7, 0.5, 2.0])
 QD = np.array([0.2, -0.4, 0.5, 0.1, -0.6, 0.3])

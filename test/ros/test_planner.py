@@ -10,7 +10,7 @@ from manipapy_msgs.msg import MotionRequest, Obstacle, ObstacleArray
 from sensor_msgs.msg import JointState
 
 from manipapy_core import kinematics, lie
-from manipapy_ros.conversions import pose_from_matrix
+from manipapy_ros.common.conversions import pose_from_matrix
 from ros_arm import ABORTED, HOME, SUCCEEDED
 from ros_planner import LEFT, PILLAR_AT, PILLAR_SIZE, RIGHT, PlannedArm, Request, joints, move, to, to_links, to_pose
 

@@ -13,7 +13,7 @@ from lifecycle_msgs.msg import Transition
 from manipapy_msgs.action import Move, PlanMotion
 
 from manipapy_core import kinematics
-from manipapy_ros.goal_watch import BEATS
+from manipapy_ros.common.heartbeat import BEATS
 from ros_arm import ABORTED, CANCELED, SUCCEEDED, Arm, bring_up
 from ros_planner import LEFT, RIGHT, PlannedArm, Request, move, to, to_pose
 

@@ -9,8 +9,8 @@ from manipapy_msgs.action import PlanMotion
 from tf2_msgs.msg import TFMessage
 
 from manipapy_core import kinematics, lie
-from manipapy_ros import qos
-from manipapy_ros.conversions import matrix_from_pose, pose_from_matrix
+from manipapy_ros.common import qos
+from manipapy_ros.common.conversions import matrix_from_pose, pose_from_matrix
 from ros_arm import SUCCEEDED
 from ros_planner import LEFT, PILLAR_AT, PILLAR_SIZE, RIGHT, PlannedArm, Request, joints, to
 

@@ -12,7 +12,7 @@ from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from manipapy_ros import qos
+from manipapy_ros.common import qos
 from ros_arm import HOME, JOINTS, StateWatch, bring_up, stamp_of, wait
 
 

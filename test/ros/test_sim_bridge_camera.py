@@ -7,7 +7,7 @@ import pytest
 from sensor_msgs.msg import CameraInfo, Image
 from tf2_msgs.msg import TFMessage
 
-from manipapy_ros import qos
+from manipapy_ros.common import qos
 from ros_arm import HOME, StateWatch, bring_up, stamp_of
 
 WIDTH, HEIGHT, BASELINE = 160, 120, 0.12

@@ -12,9 +12,9 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from manipapy_core import Robot
-from manipapy_ros import qos
-from manipapy_ros.arm_client import ArmClient, MotionFailed, rest_to_rest
-from manipapy_ros.client import Client
+from manipapy_ros.client.arm import ArmClient, MotionFailed, rest_to_rest
+from manipapy_ros.client.session import RosSession
+from manipapy_ros.common import qos
 from ros.suites import another_domain, suite
 
 GOAL = np.array([0.5, -1.3, 1.3, -1.4, -1.4, 0.4])
@@ -35,7 +35,7 @@ def gentle(tmp_path) -> str:
 
 def moved(namespace: str, chain, goal, **options) -> np.ndarray:
     """Where the arm is after it was sent to a goal."""
-    with Client("tester", namespace) as client:
+    with RosSession("tester", namespace) as client:
         arm = ArmClient(client)
         arm.move(rest_to_rest(chain, arm.positions(chain.joint_names, 30.0), goal, speed=0.8), seconds=60.0, **options)
         return arm.positions(chain.joint_names)
@@ -131,8 +131,8 @@ def test_two_suites_do_not_hear_each_other(domain, peer):
 
 def test_every_process_dies_with_its_parent_in_whatever_way(tmp_path):
     code = (
-        "import sys, time\nfrom manipapy_ros.child import Child\n"
-        "child = Child('sleeper', ['sh', '-c', 'sleep 300 & echo $!; wait'], {}, lambda name, line: None)\n"
+        "import sys, time\nfrom manipapy_ros.bringup.managed_process import ManagedProcess\n"
+        "child = ManagedProcess('sleeper', ['sh', '-c', 'sleep 300 & echo $!; wait'], {}, lambda name, line: None)\n"
         "print(child.pid, flush=True)\ntime.sleep(300)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

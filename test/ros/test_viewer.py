@@ -11,9 +11,9 @@ pytest.importorskip("viser", reason="the extra viewer is not installed")
 
 from visualization_msgs.msg import Marker, MarkerArray
 
-from manipapy_ros import qos
+from draw.browser import Browser, chromium
+from manipapy_ros.common import qos
 from ros_arm import HOME, STILL, Arm, bring_up
-from viewer.browser import Browser, chromium
 
 NAMESPACE = "/shown"
 FAR = HOME + np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])

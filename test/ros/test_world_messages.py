@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from manipapy_core.geometry import Box, ConvexMesh, World
-from manipapy_ros.world_messages import with_margin
+from manipapy_ros.planner.world_messages import with_margin
 
 
 def world() -> World:

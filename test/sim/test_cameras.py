@@ -11,8 +11,8 @@ import pytest
 
 from manipapy_core import kinematics, lie
 from manipapy_core.errors import InputError
-from manipapy_core.model import Box, Cylinder, Sphere
-from manipapy_core.sim import Mirror, Pinhole, SceneObject, StereoCamera, StereoFrame, World, look_at
+from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
+from manipapy_core.sim import Pinhole, RenderReplica, SceneObject, SimWorld, StereoCamera, StereoFrame, look_at
 from sim.arms import HOME, arm
 
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
@@ -23,7 +23,7 @@ RED = (1.0, 0.0, 0.0, 1.0)
 
 
 def see(camera: StereoCamera, *items: SceneObject) -> StereoFrame:
-    with World() as world, Mirror() as mirror:
+    with SimWorld() as world, RenderReplica() as mirror:
         for item in items:
             world.spawn(item)
         content, view = world.content_and_view()
@@ -63,7 +63,7 @@ def test_matrices_are_those_of_camera_info():
 
 
 @pytest.mark.parametrize("position", [(0.1, 0.05, 0.1), (0.3, 0.2, 0.25), (0.0, -0.3, 0.0)])
-@pytest.mark.parametrize("shape", [Sphere(0.04), Box([0.05, 0.05, 0.05])])
+@pytest.mark.parametrize("shape", [SphereGeometry(0.04), BoxGeometry([0.05, 0.05, 0.05])])
 def test_things_appear_where_the_matrices_say(position, shape):
     frame = see(CAMERA, SceneObject("thing", shape, at(position), rgba=RED))
     point = lie.inverse(LEFT) @ [*position, 1.0]
@@ -78,7 +78,7 @@ def test_things_appear_where_the_matrices_say(position, shape):
 
 def test_depth_of_a_sphere_is_right_to_a_millimetre():
     position, radius = np.array([0.2, 0.0, 0.1]), 0.1
-    frame = see(CAMERA, SceneObject("ball", Sphere(radius), at(position), rgba=RED))
+    frame = see(CAMERA, SceneObject("ball", SphereGeometry(radius), at(position), rgba=RED))
     centre = (lie.inverse(LEFT) @ [*position, 1.0])[:3]
     rays = CAMERA.pinhole.rays()
     # |t ray − centre| = radius, the nearer solution; t is the depth because rays have z = 1.
@@ -97,7 +97,7 @@ def test_depth_of_a_tilted_board_is_right_at_every_pixel():
     """An offset of half a pixel anywhere would show here as millimetres."""
     rotation = lie.exp_so3([0.5, 0.6, 0.1])
     T_left_board = at([0.02, 0.01, 0.9], rotation)
-    board = SceneObject("board", Box([0.5, 0.5, 0.02]), LEFT @ T_left_board, rgba=RED)
+    board = SceneObject("board", BoxGeometry([0.5, 0.5, 0.02]), LEFT @ T_left_board, rgba=RED)
     frame = see(CAMERA, board)
     normal = rotation[:, 2]
     surface = T_left_board[:3, 3] - np.sign(normal @ T_left_board[:3, 3]) * 0.01 * normal
@@ -111,14 +111,14 @@ def test_depth_of_a_tilted_board_is_right_at_every_pixel():
 def test_principal_point_and_focal_lengths_may_be_anything():
     pinhole = Pinhole(200, 160, 210.0, 190.0, 90.0, 85.5)
     camera = StereoCamera(pinhole, 0.05, np.eye(4))
-    frame = see(camera, SceneObject("can", Cylinder(0.03, 0.06), at([0.05, -0.04, 0.8]), rgba=RED))
+    frame = see(camera, SceneObject("can", CylinderGeometry(0.03, 0.06), at([0.05, -0.04, 0.8]), rgba=RED))
     np.testing.assert_allclose(middle_of_red(frame.left), pinhole.project([0.05, -0.04, 0.8]), atol=1.0)
 
 
 def test_camera_on_a_link_moves_with_it():
     T_tool_left = at([0.0, 0.05, 0.0])
     camera = StereoCamera(Pinhole.from_field_of_view(64, 48, 1.0), 0.05, T_tool_left, robot="ur5", link="tool0")
-    with World() as world, Mirror() as mirror:
+    with SimWorld() as world, RenderReplica() as mirror:
         T_world_base = at([0.3, 0.0, 0.2])
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"], T_world_base=T_world_base)
         content, view = world.content_and_view()
@@ -132,7 +132,7 @@ def test_camera_on_a_link_moves_with_it():
 
 
 def test_the_arm_itself_is_seen_where_it_is():
-    with World() as world, Mirror() as mirror:
+    with SimWorld() as world, RenderReplica() as mirror:
         world.add_robot(arm("ur5"), q=HOME["ur5"])
         content, view = world.content_and_view()
         mirror.load(content)
@@ -164,14 +164,14 @@ def test_impossible_cameras_are_refused(make):
 
 
 def test_a_copy_of_the_same_content_is_not_made_again():
-    with World() as world, Mirror() as mirror:
-        world.spawn(SceneObject("still", Box([0.1, 0.1, 0.1])))
+    with SimWorld() as world, RenderReplica() as mirror:
+        world.spawn(SceneObject("still", BoxGeometry([0.1, 0.1, 0.1])))
         mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
         first = mirror._objects.described["still"]
-        world.spawn(SceneObject("new", Box([0.1, 0.1, 0.1])))
+        world.spawn(SceneObject("new", BoxGeometry([0.1, 0.1, 0.1])))
         mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
         assert mirror._objects.described["still"] is first
         world.remove("still")
-        world.spawn(SceneObject("still", Box([0.2, 0.1, 0.1])))
+        world.spawn(SceneObject("still", BoxGeometry([0.2, 0.1, 0.1])))
         mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
         assert mirror._objects.described["still"].shape.size[0] == 0.2

@@ -7,8 +7,8 @@ import pytest
 
 from manipapy_core import dynamics
 from manipapy_core.errors import InputError
-from manipapy_core.model import Box
-from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, SceneObject, World
+from manipapy_core.model import BoxGeometry
+from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, SceneObject, SimWorld
 from sim.arms import HOME, arm
 
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
@@ -16,7 +16,7 @@ pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip insta
 
 @pytest.fixture
 def world():
-    with World() as world:
+    with SimWorld() as world:
         yield world
 
 
@@ -137,7 +137,7 @@ def test_a_blocked_joint_does_not_shoot_off_when_freed(world, ur5):
     tool = ur5.link_pose("tool0")[:3, 3]
     T = np.eye(4)
     T[:3, 3] = np.add(tool, [0.0, 0.20, 0.0])
-    world.spawn(SceneObject("wall", Box([1.0, 0.1, 1.0]), T))
+    world.spawn(SceneObject("wall", BoxGeometry([1.0, 0.1, 1.0]), T))
     goal = np.add(HOME["ur5"], [0.8, 0, 0, 0, 0, 0])
     ur5.command(DriveMode.POSITION, goal)
     world.step(2000)
@@ -155,7 +155,7 @@ def test_a_blocked_joint_does_not_shoot_off_when_freed(world, ur5):
 def test_an_object_between_the_fingers_is_gripped_and_lifted(world, panda):
     """Closing on a box by position holds it by friction while the arm moves."""
     grip = panda.link_pose("panda_hand_tcp")
-    world.spawn(SceneObject("cube", Box([0.03, 0.03, 0.03]), grip, mass=0.05, friction=2.0))
+    world.spawn(SceneObject("cube", BoxGeometry([0.03, 0.03, 0.03]), grip, mass=0.05, friction=2.0))
     for _ in range(300):
         panda.command(DriveMode.POSITION, [0.0], ["panda_finger_joint1"])
         world.place("cube", grip)

@@ -9,9 +9,9 @@ import pytest
 
 from manipapy_core import Robot
 from manipapy_core.errors import MeshNotFound
-from manipapy_core.model import Mesh
-from manipapy_core.sim import SceneError, SceneObject, World
-from manipapy_core.sim.mesh_files import read_stl, readable_mesh
+from manipapy_core.model import MeshGeometry
+from manipapy_core.sim import SceneError, SceneObject, SimWorld
+from manipapy_core.sim.robot_file import read_stl, readable_mesh
 from reference import urdf_writing as urdf
 
 TRIANGLES = np.array(
@@ -82,7 +82,7 @@ def test_a_robot_with_stl_has_its_collision_shape(tmp_path, write):
     pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     path = tmp_path / "hand.stl"
     path.write_bytes(write(TRIANGLES))
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(robot_with(path))
         assert len(world._client.getCollisionShapeData(robot.body_id, 0)) == 1
 
@@ -91,8 +91,8 @@ def test_what_pybullet_cannot_read_is_an_error_and_not_a_warning(tmp_path):
     pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     path = tmp_path / "hand.dae"
     path.write_text("<COLLADA")
-    with World() as world:
+    with SimWorld() as world:
         with pytest.raises(MeshNotFound, match="link 'hand'"):
             world.add_robot(robot_with(path))
         with pytest.raises(SceneError, match="format"):
-            world.spawn(SceneObject("part", Mesh(str(path), "hand.dae")))
+            world.spawn(SceneObject("part", MeshGeometry(str(path), "hand.dae")))

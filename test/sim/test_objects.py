@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manipapy_core.model import Box, Cylinder, Mesh, Sphere
+from manipapy_core.model import BoxGeometry, CylinderGeometry, MeshGeometry, SphereGeometry
 from manipapy_core.sim import (
     DriveMode,
+    GroundPlane,
     NameTaken,
-    Plane,
     SceneError,
     SceneObject,
+    SimWorld,
     Table,
-    UnknownObject,
-    World,
+    UnknownSceneObject,
     bundled_scenes,
     read_scene,
 )
@@ -45,15 +45,15 @@ def stl(obj: str) -> str:
 
 @pytest.fixture
 def world():
-    with World() as world:
-        world.spawn(SceneObject("floor", Plane()))
+    with SimWorld() as world:
+        world.spawn(SceneObject("floor", GroundPlane()))
         yield world
 
 
 @pytest.mark.parametrize("scene", sorted(bundled_scenes()))
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_bundled_scenes_suit_the_arm_and_everything_rests(scene, name):
-    with World() as world:
+    with SimWorld() as world:
         content = read_scene(scene)
         world.load_scene(content)
         robot = world.add_robot(arm(name), q=HOME[name], T_world_base=content.T_world_base)
@@ -65,7 +65,8 @@ def test_bundled_scenes_suit_the_arm_and_everything_rests(scene, name):
 
 
 @pytest.mark.parametrize(
-    ("shape", "height"), [(Box([0.1, 0.1, 0.06]), 0.03), (Cylinder(0.04, 0.1), 0.05), (Sphere(0.05), 0.05)]
+    ("shape", "height"),
+    [(BoxGeometry([0.1, 0.1, 0.06]), 0.03), (CylinderGeometry(0.04, 0.1), 0.05), (SphereGeometry(0.05), 0.05)],
 )
 def test_things_come_to_rest_on_the_floor_and_on_a_table(world, shape, height):
     world.spawn(SceneObject("table", Table([1.0, 1.0, 0.7]), at(3.0, 0.0, 0.7)))
@@ -80,7 +81,7 @@ def test_things_come_to_rest_on_the_floor_and_on_a_table(world, shape, height):
 def test_meshes_collide(world, tmp_path, suffix):
     path = tmp_path / f"cube.{suffix}"
     path.write_text(CUBE_OBJ if suffix == "obj" else stl(CUBE_OBJ))
-    mesh = Mesh(str(path), str(path), [0.05, 0.05, 0.05])
+    mesh = MeshGeometry(str(path), str(path), [0.05, 0.05, 0.05])
     world.spawn(SceneObject("fixed", mesh, at(0.0, 0.0, 0.05)))
     world.spawn(SceneObject("loose", mesh, at(0.0, 0.0, 0.16), mass=0.4))
     world.step(800)
@@ -88,15 +89,15 @@ def test_meshes_collide(world, tmp_path, suffix):
 
 
 def test_list_remove_place_and_reset(world):
-    world.spawn(SceneObject("box", Box([0.1, 0.1, 0.1]), at(0.0, 0.0, 0.05), mass=1.0))
-    world.spawn(SceneObject("ball", Sphere(0.05), at(1.0, 0.0, 0.05), mass=1.0))
+    world.spawn(SceneObject("box", BoxGeometry([0.1, 0.1, 0.1]), at(0.0, 0.0, 0.05), mass=1.0))
+    world.spawn(SceneObject("ball", SphereGeometry(0.05), at(1.0, 0.0, 0.05), mass=1.0))
     assert list(world.objects()) == ["floor", "box", "ball"]
     with pytest.raises(NameTaken, match="box"):
-        world.spawn(SceneObject("box", Sphere(0.1)))
+        world.spawn(SceneObject("box", SphereGeometry(0.1)))
     world.remove("ball")
-    with pytest.raises(UnknownObject, match="floor, box"):
+    with pytest.raises(UnknownSceneObject, match="floor, box"):
         world.object_pose("ball")
-    with pytest.raises(UnknownObject):
+    with pytest.raises(UnknownSceneObject):
         world.remove("ball")
     world.place("box", at(0.5, 0.0, 0.3))
     world.step(100)
@@ -110,14 +111,14 @@ def test_list_remove_place_and_reset(world):
 
 def test_bad_objects_are_refused_with_all_reasons_and_change_nothing(world):
     with pytest.raises(SceneError, match="2 problems") as caught:
-        world.spawn(SceneObject("bad", Box([0.1, 0.0, 0.1]), mass=-1.0))
+        world.spawn(SceneObject("bad", BoxGeometry([0.1, 0.0, 0.1]), mass=-1.0))
     assert any("size y" in problem for problem in caught.value.problems)
     assert list(world.objects()) == ["floor"]
 
 
 def test_what_rests_on_something_falls_when_that_is_removed(world):
-    world.spawn(SceneObject("block", Box([0.2, 0.2, 0.2]), at(0.0, 0.0, 0.1)))
-    world.spawn(SceneObject("ball", Box([0.05, 0.05, 0.05]), at(0.0, 0.0, 0.225), mass=0.1))
+    world.spawn(SceneObject("block", BoxGeometry([0.2, 0.2, 0.2]), at(0.0, 0.0, 0.1)))
+    world.spawn(SceneObject("ball", BoxGeometry([0.05, 0.05, 0.05]), at(0.0, 0.0, 0.225), mass=0.1))
     world.step(2000)
     world.remove("block")
     world.step(100)

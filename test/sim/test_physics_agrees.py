@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from manipapy_core import Robot, dynamics
-from manipapy_core.model import Sphere
-from manipapy_core.sim import DriveMode, SceneObject, World
+from manipapy_core.model import SphereGeometry
+from manipapy_core.sim import DriveMode, SceneObject, SimWorld
 from reference import urdf_writing as urdf
 from sim.arms import ALL, HOME, arm, inside
 
@@ -36,7 +36,7 @@ def follow(world, robot, efforts, steps, friction=False):
 
 @pytest.mark.parametrize("name", ALL)
 def test_inverse_dynamics_of_both_agree(name):
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm(name))
         body, chain = robot._body, robot.chain
         random = np.random.default_rng(7)
@@ -58,7 +58,7 @@ def test_inverse_dynamics_of_both_agree(name):
 @pytest.mark.parametrize(("name", "steps"), [("ur5", 1000), *((name, 300) for name in ALL if name != "panda")])
 def test_torque_driven_motion_is_ours_to_nanoradians(name, steps):
     """Longer runs of some arms magnify the last bit: an arm that stands up falls one way or the other."""
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm(name), q=HOME.get(name, inside(name, 3)))
         phase = np.arange(robot.chain.n)
 
@@ -70,7 +70,7 @@ def test_torque_driven_motion_is_ours_to_nanoradians(name, steps):
 
 def test_torque_driven_panda_with_coupled_fingers_is_ours_to_ten_micrometres():
     """The fingers are coupled by a constraint that PyBullet solves iteratively, hence the wider tolerance."""
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm("panda"), q=HOME["panda"])
         phase, size = np.arange(8), np.array([2.0] * 7 + [0.1])
 
@@ -85,7 +85,7 @@ def test_torque_driven_panda_with_coupled_fingers_is_ours_to_ten_micrometres():
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_gravity_compensation_alone_holds_the_arm_still(name):
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm(name), q=HOME[name])
         for _ in range(1000):
             robot.command(DriveMode.EFFORT, dynamics.gravity_forces(robot.chain, robot.state().q))
@@ -96,7 +96,7 @@ def test_gravity_compensation_alone_holds_the_arm_still(name):
 def test_tilted_base_feels_gravity_from_the_side():
     T = np.eye(4)
     T[:3, :3] = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), T_world_base=T, q=HOME["ur5"])
         world.step(300)
         assert np.abs(robot.state().q - HOME["ur5"]).max() < 1e-6
@@ -112,13 +112,13 @@ def pendulum(**joint) -> Robot:
 
 
 def test_joint_damping_is_that_of_the_description():
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(pendulum(damping=0.7), q=[0.3])
         assert follow(world, robot, lambda time, q, qd: np.array([1.0]), 1000, friction=True).max() < 1e-9
 
 
 def test_coulomb_friction_brakes_and_sticks():
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(pendulum(friction=0.5), q=[0.3])
         for _ in range(10):
             robot.command(DriveMode.EFFORT, [0.0])
@@ -148,7 +148,7 @@ def test_mimic_joint_follows_and_its_driver_feels_it(multiplier, offset):
             urdf.joint("follow", "prismatic", "base", "two", axis=(0, 1, 0), mimic=mimic, **slider),
         )
     )
-    with World() as world:
+    with SimWorld() as world:
         simulated = world.add_robot(robot, q=[0.2])
         assert follow(world, simulated, lambda time, q, qd: np.array([np.sin(10 * time)]), 400).max() < 1e-9
         lead, follower = simulated.state(mimic=True).q
@@ -158,8 +158,8 @@ def test_mimic_joint_follows_and_its_driver_feels_it(multiplier, offset):
 def test_objects_fall_freely_without_hidden_damping():
     T = np.eye(4)
     T[2, 3] = 2.0
-    with World() as world:
-        world.spawn(SceneObject("ball", Sphere(0.05), T, mass=0.2))
+    with SimWorld() as world:
+        world.spawn(SceneObject("ball", SphereGeometry(0.05), T, mass=0.2))
         world.step(400)
         # Sum of h² g over the steps: the same rule as above, exactly.
         assert world.object_pose("ball")[2, 3] == pytest.approx(2.0 - 9.81 * H**2 * 400 * 401 / 2, abs=1e-9)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from manipapy_core.errors import InputError, ShapeError
-from manipapy_core.model import Box, Sphere
-from manipapy_core.sim import Plane, SceneObject, World, png_bytes, render, write_png
+from manipapy_core.model import BoxGeometry, SphereGeometry
+from manipapy_core.sim import GroundPlane, SceneObject, SimWorld, png_bytes, render, write_png
 from sim.arms import HOME, arm
 
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
@@ -44,10 +44,10 @@ def test_a_ball_casts_a_soft_shadow_on_the_side_away_from_the_sun():
     T[2, 3] = 0.3
     small = {"width": 160, "height": 160, "lights": 15, "supersample": 1}
     view = {"eye": [0.0, -0.01, 3.0], "target": [0.0, 0.0, 0.0], **small}
-    with World() as world:
-        world.spawn(SceneObject("floor", Plane(), rgba=(0.8, 0.8, 0.8, 1.0)))
+    with SimWorld() as world:
+        world.spawn(SceneObject("floor", GroundPlane(), rgba=(0.8, 0.8, 0.8, 1.0)))
         bare = render(world, **view).astype(float).mean(axis=2)
-        world.spawn(SceneObject("ball", Sphere(0.12), T, rgba=(0.9, 0.1, 0.1, 1.0)))
+        world.spawn(SceneObject("ball", SphereGeometry(0.12), T, rgba=(0.9, 0.1, 0.1, 1.0)))
         picture = render(world, **view).astype(float)
     grey = picture.mean(axis=2)
     ball = picture[..., 0] > 1.5 * picture[..., 1]
@@ -60,7 +60,7 @@ def test_a_ball_casts_a_soft_shadow_on_the_side_away_from_the_sun():
 
 
 def test_the_arm_is_in_the_middle_in_its_own_colours(tmp_path):
-    with World() as world:
+    with SimWorld() as world:
         world.add_robot(arm("ur5"), q=HOME["ur5"])
         picture = render(world, width=200, height=140, lights=6, supersample=1).astype(float)
     assert picture.shape == (140, 200, 3)
@@ -72,8 +72,8 @@ def test_the_arm_is_in_the_middle_in_its_own_colours(tmp_path):
 
 
 def test_a_world_without_robots_can_be_drawn_too():
-    with World() as world:
-        world.spawn(SceneObject("box", Box([0.2, 0.2, 0.2])))
+    with SimWorld() as world:
+        world.spawn(SceneObject("box", BoxGeometry([0.2, 0.2, 0.2])))
         assert render(world, width=40, height=30, lights=4, supersample=1).shape == (30, 40, 3)
         with pytest.raises(InputError, match="lights"):
             render(world, lights=1)

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
 
 from manipapy_core import lie
-from manipapy_core.model import Box, Cylinder, Mesh, Sphere
-from manipapy_core.sim import Mirror, Pinhole, SceneObject, StereoCamera, World, look_at, read_scene
-from manipapy_core.sim.mirror import FLAT
+from manipapy_core.model import BoxGeometry, CylinderGeometry, MeshGeometry, SphereGeometry
+from manipapy_core.sim import Pinhole, RenderReplica, SceneObject, SimWorld, StereoCamera, look_at, read_scene
+from manipapy_core.sim.render.replica import FLAT
 from manipapy_core.sim.scene import Texture
 from sim.arms import HOME, arm
 
@@ -21,9 +21,9 @@ LEFT = look_at([1.4, 0.0, 0.9], [0.4, 0.0, 0.1])
 CAMERA = StereoCamera(PINHOLE, 0.1, LEFT)
 
 
-def both_ways(world: World, light=FLAT):
+def both_ways(world: SimWorld, light=FLAT):
     """The left picture as we draw it and as PyBullet does, each with its depth."""
-    with Mirror() as mirror:
+    with RenderReplica() as mirror:
         content, view = world.content_and_view()
         mirror.load(content)
         ours = mirror.stereo(CAMERA, view, light)
@@ -40,7 +40,7 @@ def assert_same_depth(ours: np.ndarray, theirs: np.ndarray):
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_depth_of_a_whole_scene_is_that_of_pybullet(name):
-    with World() as world:
+    with SimWorld() as world:
         for item in read_scene("table").objects:
             world.spawn(item)
         world.add_robot(arm(name), q=HOME[name])
@@ -51,8 +51,8 @@ def test_depth_of_a_whole_scene_is_that_of_pybullet(name):
 def test_what_reaches_behind_the_camera_is_cut_and_not_lost():
     """A board from before the camera to behind it: the nearest part seen is as near as the near plane."""
     T = LEFT @ lie.pose(None, [0.0, 0.2, 0.0])
-    with World() as world:
-        world.spawn(SceneObject("board", Box([0.4, 0.02, 3.0]), T))
+    with SimWorld() as world:
+        world.spawn(SceneObject("board", BoxGeometry([0.4, 0.02, 3.0]), T))
         (_, depth), _ = both_ways(world)
     below = depth[-1, PINHOLE.width // 2]
     rays = PINHOLE.rays()
@@ -62,8 +62,8 @@ def test_what_reaches_behind_the_camera_is_cut_and_not_lost():
 
 def test_colours_are_those_of_the_things():
     colours = {"ball": (0.9, 0.1, 0.1), "box": (0.1, 0.8, 0.2), "can": (0.2, 0.2, 0.9)}
-    shapes = {"ball": Sphere(0.08), "box": Box([0.15, 0.15, 0.15]), "can": Cylinder(0.07, 0.2)}
-    with World() as world:
+    shapes = {"ball": SphereGeometry(0.08), "box": BoxGeometry([0.15, 0.15, 0.15]), "can": CylinderGeometry(0.07, 0.2)}
+    with SimWorld() as world:
         for number, (name, shape) in enumerate(shapes.items()):
             place = lie.pose(None, [0.4, 0.3 * (number - 1), 0.1])
             world.spawn(SceneObject(name, shape, place, rgba=(*colours[name], 1.0)))
@@ -74,8 +74,10 @@ def test_colours_are_those_of_the_things():
 
 def test_both_eyes_see_the_same_texture():
     """Every point of a board looks alike in both pictures, which is what matching lives on."""
-    board = SceneObject("board", Box([0.6, 0.6, 0.01]), LEFT @ lie.pose(None, [0.0, 0.0, 1.0]), texture=Texture.SPECKLE)
-    with World() as world, Mirror() as mirror:
+    board = SceneObject(
+        "board", BoxGeometry([0.6, 0.6, 0.01]), LEFT @ lie.pose(None, [0.0, 0.0, 1.0]), texture=Texture.SPECKLE
+    )
+    with SimWorld() as world, RenderReplica() as mirror:
         world.spawn(board)
         content, view = world.content_and_view()
         mirror.load(content)
@@ -90,8 +92,8 @@ def test_both_eyes_see_the_same_texture():
 def test_meshes_are_left_to_pybullet(tmp_path):
     path = tmp_path / "tetrahedron.obj"
     path.write_text("v 0 0 0\nv 0.3 0 0\nv 0 0.3 0\nv 0 0 0.3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
-    with World() as world:
-        world.spawn(SceneObject("solid", Mesh(str(path), str(path)), lie.pose(None, [0.4, 0.0, 0.0])))
+    with SimWorld() as world:
+        world.spawn(SceneObject("solid", MeshGeometry(str(path), str(path)), lie.pose(None, [0.4, 0.0, 0.0])))
         (_, ours), (_, theirs) = both_ways(world)
     np.testing.assert_array_equal(ours, theirs)
     assert np.isfinite(ours).sum() > 20

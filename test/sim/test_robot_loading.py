@@ -7,7 +7,7 @@ import pytest
 
 from manipapy_core import Robot, kinematics
 from manipapy_core.errors import InputError, MeshNotFound, UnknownJoint, UnknownLink
-from manipapy_core.sim import NameTaken, NotSimulable, World
+from manipapy_core.sim import NameTaken, NotSimulable, SimWorld
 from reference import urdf_writing as urdf
 from sim.arms import ALL, arm, inside
 
@@ -18,7 +18,7 @@ CUBE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n
 
 @pytest.fixture
 def world():
-    with World() as world:
+    with SimWorld() as world:
         yield world
 
 

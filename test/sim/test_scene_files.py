@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manipapy_core.model import Box, Cylinder, Mesh, Sphere
+from manipapy_core.model import BoxGeometry, CylinderGeometry, MeshGeometry, SphereGeometry
 from manipapy_core.sim import (
-    Plane,
+    GroundPlane,
     SceneError,
     SceneNotFound,
     SceneObject,
@@ -56,10 +56,10 @@ def test_every_kind_of_object_is_read(scene_file, tmp_path):
     )
     items = {item.name: item for item in scene.objects}
     kinds = [type(item.shape) for item in scene.objects]
-    assert kinds == [Plane, Table, Box, Cylinder, Sphere, Mesh]
+    assert kinds == [GroundPlane, Table, BoxGeometry, CylinderGeometry, SphereGeometry, MeshGeometry]
     assert items["box"].mass == 0.5 and items["floor"].fixed and items["desk"].fixed
     assert items["box"].rgba == (1.0, 0.0, 0.0, 1.0) and items["can"].rgba == (0.0, 1.0, 0.0, 0.5)
-    assert items["can"].shape == Cylinder(0.03, 0.1) and items["can"].texture is Texture.SPECKLE
+    assert items["can"].shape == CylinderGeometry(0.03, 0.1) and items["can"].texture is Texture.SPECKLE
     assert items["ball"].friction == 0.2
     assert items["part"].shape.filename == str(tmp_path / "part.obj")
     np.testing.assert_allclose(items["ball"].T_world_object[0, :2], [np.cos(1), -np.sin(1)])
@@ -154,9 +154,9 @@ def test_bundled_scenes_are_valid(name):
 
 def test_objects_from_messages_are_checked_like_those_from_files():
     made = object_from_mapping({"name": "ball", "type": "sphere", "radius": "1e-1", "mass": 1})
-    assert made.shape == Sphere(0.1)
+    assert made.shape == SphereGeometry(0.1)
     with pytest.raises(SceneError, match="radius is -1"):
         object_from_mapping({"name": "ball", "type": "sphere", "radius": -1})
     T = np.eye(4)
     T[0, 0] = 2.0
-    assert len(SceneObject("", Sphere(0.1), T, mass=np.nan, rgba=(1, 1, 1, 2), friction=-1.0).problems()) == 5
+    assert len(SceneObject("", SphereGeometry(0.1), T, mass=np.nan, rgba=(1, 1, 1, 2), friction=-1.0).problems()) == 5

@@ -11,15 +11,15 @@ import time
 import numpy as np
 import pytest
 
-from manipapy_core.model import Box
+from manipapy_core.model import BoxGeometry
 from manipapy_core.sim import (
-    Mirror,
     Pinhole,
     RenderError,
+    RenderReplica,
     SceneObject,
+    SimWorld,
     StereoCamera,
     StereoProcess,
-    World,
     look_at,
     read_scene,
 )
@@ -32,14 +32,14 @@ CAMERA = StereoCamera(Pinhole.from_field_of_view(160, 120, 1.1), 0.1, look_at([1
 
 @pytest.fixture
 def world():
-    with World() as world:
+    with SimWorld() as world:
         world.load_scene(read_scene("table"))
         world.add_robot(arm("ur5"), q=HOME["ur5"])
         yield world
 
 
 def test_frames_are_those_of_the_instant_that_was_submitted(world):
-    with StereoProcess(CAMERA) as process, Mirror() as mirror:
+    with StereoProcess(CAMERA) as process, RenderReplica() as mirror:
         for _ in range(2):
             world.step(10)
             content, view = world.content_and_view()
@@ -69,7 +69,7 @@ def test_what_is_spawned_and_removed_is_seen(world):
             return float(process.wait().depth[40:80, 60:100].min())
 
         without = nearest()
-        world.spawn(SceneObject("tower", Box([0.2, 0.2, 0.4]), T))
+        world.spawn(SceneObject("tower", BoxGeometry([0.2, 0.2, 0.4]), T))
         assert nearest() < without - 0.05
         world.remove("tower")
         assert nearest() == without

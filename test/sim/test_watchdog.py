@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from manipapy_core import dynamics
-from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, HoldReason, ResumePolicy, World
+from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, HoldReason, ResumePolicy, SimWorld
 from sim.arms import HOME, arm
 
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
 
 
-def in_motion(world: World, name: str, speed: float, **options):
+def in_motion(world: SimWorld, name: str, speed: float, **options):
     """An arm whose joints all turn at this speed [rad/s] under effort control, the gripper standing still."""
     robot = world.add_robot(arm(name), q=HOME[name], **options)
     turning = robot.chain.limits.effort > 0
@@ -29,7 +29,7 @@ def in_motion(world: World, name: str, speed: float, **options):
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 @pytest.mark.parametrize("speed", [0.3, 1.0])
 def test_moving_arm_stands_within_50_ms_of_the_last_command(name, speed):
-    with World() as world:
+    with SimWorld() as world:
         robot = in_motion(world, name, speed)
         world.step(19)
         assert set(robot.status().modes.values()) == {DriveMode.EFFORT}
@@ -45,7 +45,7 @@ def test_moving_arm_stands_within_50_ms_of_the_last_command(name, speed):
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_hold_carries_the_arm_and_never_sends_zeros(name):
-    with World() as world:
+    with SimWorld() as world:
         robot = in_motion(world, name, 1.0)
         for _ in range(200):
             world.step()
@@ -57,7 +57,7 @@ def test_hold_carries_the_arm_and_never_sends_zeros(name):
 
 
 def test_no_joint_speeds_up_while_the_arm_brakes():
-    with World() as world:
+    with SimWorld() as world:
         robot = in_motion(world, "ur5", 2.0)
         world.step(20)
         fastest = np.abs(robot.state().qd)
@@ -68,7 +68,7 @@ def test_no_joint_speeds_up_while_the_arm_brakes():
 
 
 def test_before_the_first_command_the_arm_holds_and_any_command_is_welcome():
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
         world.step(1000)
         assert np.abs(robot.state().q - HOME["ur5"]).max() < 1e-9
@@ -78,7 +78,7 @@ def test_before_the_first_command_the_arm_holds_and_any_command_is_welcome():
 
 
 def test_after_a_timeout_commands_wait_for_enable():
-    with World() as world:
+    with SimWorld() as world:
         robot = in_motion(world, "ur5", 0.3)
         world.step(100)
         goal = robot.state().q + 0.05
@@ -94,7 +94,7 @@ def test_after_a_timeout_commands_wait_for_enable():
 
 
 def test_the_policy_command_lets_a_fresh_command_resume():
-    with World() as world:
+    with SimWorld() as world:
         settings = DriveSettings(resume=ResumePolicy.COMMAND)
         robot = in_motion(world, "ur5", 0.3, settings=settings)
         world.step(100)
@@ -103,7 +103,7 @@ def test_the_policy_command_lets_a_fresh_command_resume():
 
 
 def test_a_stream_of_nan_is_no_stream_of_commands():
-    with World() as world:
+    with SimWorld() as world:
         robot = in_motion(world, "ur5", 0.3)
         for _ in range(50):
             with pytest.raises(CommandRefused):
@@ -114,7 +114,7 @@ def test_a_stream_of_nan_is_no_stream_of_commands():
 
 
 def test_other_timeouts_and_other_modes():
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"], settings=DriveSettings(command_timeout=0.005))
         robot.command(DriveMode.EFFORT, np.zeros(3), robot.joint_names[3:])
         robot.command(DriveMode.VELOCITY, [0.2], robot.joint_names[:1])
@@ -132,7 +132,7 @@ def test_other_timeouts_and_other_modes():
 
 
 def test_a_requested_hold_stops_the_arm_and_waits_for_enable():
-    with World() as world:
+    with SimWorld() as world:
         robot = in_motion(world, "panda", 0.5)
         robot.hold()
         world.step(40)
@@ -145,7 +145,7 @@ def test_a_requested_hold_stops_the_arm_and_waits_for_enable():
 
 
 def test_hold_is_stiff_against_a_push():
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
         world.step(100)
         link = world._client.getNumJoints(robot.body_id) - 2

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from manipapy_core.errors import InputError, ManipapyError
-from manipapy_core.model import Box
-from manipapy_core.sim import DriveMode, SceneObject, SnapshotError, World, read_scene
+from manipapy_core.model import BoxGeometry
+from manipapy_core.sim import DriveMode, SceneObject, SimWorld, SnapshotError, read_scene
 from sim.arms import HOME, arm
 
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
@@ -18,14 +18,14 @@ LOW = [0.5, 0.9, 0.1, -1.9, 0.1, 2.2, 0.7, 0.02]
 """A position of the panda that it reaches through the things on the table."""
 
 
-def busy_world() -> World:
-    world = World()
+def busy_world() -> SimWorld:
+    world = SimWorld()
     world.load_scene(read_scene("table"))
     world.add_robot(arm("panda"), q=[0.3, 0.4, 0.1, -1.9, 0.1, 2.2, 0.7, 0.02])
     return world
 
 
-def run(world: World, steps: int) -> np.ndarray:
+def run(world: SimWorld, steps: int) -> np.ndarray:
     """Positions of everything after every tenth step, on the way to LOW."""
     robot, rows = world.robots["panda"], []
     robot.command(DriveMode.POSITION, LOW)
@@ -68,17 +68,17 @@ def test_what_follows_a_restore_repeats_to_the_last_bit():
 
 
 def test_a_state_that_does_not_fit_is_refused():
-    with World() as world, World() as other:
+    with SimWorld() as world, SimWorld() as other:
         saved = world.save()
         with pytest.raises(SnapshotError, match="another world"):
             other.restore(saved)
-        world.spawn(SceneObject("box", Box([0.1, 0.1, 0.1])))
+        world.spawn(SceneObject("box", BoxGeometry([0.1, 0.1, 0.1])))
         with pytest.raises(SnapshotError, match="came or went"):
             world.restore(saved)
 
 
 def test_time_is_the_number_of_steps_and_stands_still_when_paused():
-    with World() as world:
+    with SimWorld() as world:
         world.step(7)
         assert (world.time_ns, world.time) == (7_000_000, pytest.approx(0.007))
         world.pause()
@@ -91,28 +91,28 @@ def test_time_is_the_number_of_steps_and_stands_still_when_paused():
 
 def test_gravity_and_step_are_checked_and_obeyed():
     with pytest.raises(InputError, match="time_step"):
-        World(time_step=0.5)
+        SimWorld(time_step=0.5)
     with pytest.raises(InputError, match="gravity"):
-        World(gravity=(0.0, 0.0, np.nan))
-    with World(gravity=(0.0, 0.0, 0.0), time_step=0.002) as world:
-        world.spawn(SceneObject("box", Box([0.1, 0.1, 0.1]), mass=1.0))
+        SimWorld(gravity=(0.0, 0.0, np.nan))
+    with SimWorld(gravity=(0.0, 0.0, 0.0), time_step=0.002) as world:
+        world.spawn(SceneObject("box", BoxGeometry([0.1, 0.1, 0.1]), mass=1.0))
         world.step(100)
         assert world.time_ns == 200_000_000
         np.testing.assert_array_equal(world.object_pose("box"), np.eye(4))
 
 
 def test_a_closed_world_says_so_and_leaves_others_alone():
-    world = World()
+    world = SimWorld()
     world.close()
     world.close()
-    with World() as other:
+    with SimWorld() as other:
         with pytest.raises(ManipapyError, match="closed"):
             world.step()
         assert other.time == 0.0
 
 
 def test_one_thread_steps_while_others_spawn_command_and_look():
-    with World() as world:
+    with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
         stop = threading.Event()
         loop = threading.Thread(target=lambda: [world.tick() for _ in iter(stop.is_set, True)])
@@ -121,7 +121,7 @@ def test_one_thread_steps_while_others_spawn_command_and_look():
             for number in range(30):
                 T = np.eye(4)
                 T[:3, 3] = [2.0, 0.2 * number, 0.5]
-                world.spawn(SceneObject(f"box {number}", Box([0.1, 0.1, 0.1]), T, mass=0.1))
+                world.spawn(SceneObject(f"box {number}", BoxGeometry([0.1, 0.1, 0.1]), T, mass=0.1))
                 robot.command(DriveMode.POSITION, HOME["ur5"])
                 world.view()
                 if number % 2:

@@ -8,7 +8,7 @@ import pytest
 from ik.arms import arm, configurations
 from manipapy_core import Robot, kinematics, singularity
 from manipapy_core.errors import InputError
-from manipapy_core.singularity import Part, SingularityKind
+from manipapy_core.singularity import JacobianPart, SingularityKind
 from reference.random_robots import random_chain
 
 ARMS = ["ur5", "panda", "random PRRRRR"]
@@ -26,13 +26,13 @@ def differences(function, q, step=1e-6):
 
 
 @pytest.mark.parametrize("name", ARMS)
-@pytest.mark.parametrize("part", Part)
+@pytest.mark.parametrize("part", JacobianPart)
 def test_manipulability_is_the_root_of_the_determinant(name, part):
     chain = arm(name)
     q = configurations(chain, 20, 1)
     J = kinematics.body_jacobian(chain, q) * np.r_[0.3 * np.ones(3), np.ones(3)][:, None]
-    if part is not Part.WHOLE:
-        J = kinematics.body_jacobian(chain, q)[:, :3] if part is Part.ROTATION else J[:, 3:]
+    if part is not JacobianPart.WHOLE:
+        J = kinematics.body_jacobian(chain, q)[:, :3] if part is JacobianPart.ROTATION else J[:, 3:]
     wanted = np.sqrt(np.linalg.det(J @ np.swapaxes(J, 1, 2)))
     assert np.allclose(singularity.manipulability(chain, q, part=part, length=0.3), wanted, rtol=1e-6, atol=1e-9)
 
@@ -54,7 +54,7 @@ def test_gradient_of_manipulability_is_the_slope(name, penalised):
     chain = arm(name)
     measure = singularity.penalised_manipulability if penalised else singularity.manipulability
     for q in configurations(chain, 5, 3) * 0.9:
-        for part in Part:
+        for part in JacobianPart:
             exact = singularity.manipulability_gradient(chain, q, part=part, length=0.5, penalised=penalised)
             slope = differences(lambda x, part=part: measure(chain, x, part=part, length=0.5), q)
             assert np.allclose(exact, slope, rtol=1e-5, atol=1e-7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..mechanism import JointMotion, Mechanism, Placement, along_axis, joint_motions
+from ..mechanism import JointMotion, JointPlacement, Mechanism, along_axis, joint_motions
 from ..spatial import (
     ZERO,
     Symmetric,
@@ -33,9 +33,7 @@ class RigidInertia:
     inertia: Symmetric
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
-        return RigidInertia(
-            self.mass + other.mass, add(self.moment, other.moment), add(self.inertia, other.inertia)
-        )
+        return RigidInertia(self.mass + other.mass, add(self.moment, other.moment), add(self.inertia, other.inertia))
 
     def carried(self, rotated_moment: Vector, rotated_inertia: Symmetric, p: Vector) -> RigidInertia:
         """The same body after its frame was turned (numbers given) and moved to p."""
@@ -79,9 +77,7 @@ def mass_matrix(mechanism: Mechanism, q: Any) -> list[Any]:
     return [entry for row in M for entry in row]
 
 
-def mass_matrix_rows(
-    mechanism: Mechanism, motions: list[JointMotion], inertias: list[RigidInertia]
-) -> list[list[Any]]:
+def mass_matrix_rows(mechanism: Mechanism, motions: list[JointMotion], inertias: list[RigidInertia]) -> list[list[Any]]:
     """Joint-space inertia as rows, from joint motions that the caller has already."""
     n, bodies = mechanism.n, mechanism.bodies
     M: list[list[Any]] = [[0.0] * n for _ in range(n)]
@@ -239,14 +235,12 @@ def loaded_inertias(mechanism: Mechanism, payload: Any) -> list[RigidInertia]:
     tip = mechanism.tip
     if payload is not None and tip.body >= 0:
         held = RigidInertia(payload[0], payload[1:4], payload[4:10])
-        held = held.carried(
-            matvec(tip.rotation, held.moment), congruence(tip.rotation, held.inertia), tip.translation
-        )
+        held = held.carried(matvec(tip.rotation, held.moment), congruence(tip.rotation, held.inertia), tip.translation)
         inertias[tip.body] = inertias[tip.body] + held
     return inertias
 
 
-def wrench_in_body(placement: Placement, wrench: Any) -> tuple[list[Any], list[Any]]:
+def wrench_in_body(placement: JointPlacement, wrench: Any) -> tuple[list[Any], list[Any]]:
     """A wrench given at a frame on a body, as moment and force at the body's origin."""
     force = matvec(placement.rotation, wrench[3:6])
     return add(matvec(placement.rotation, wrench[0:3]), cross(placement.translation, force)), force

@@ -23,14 +23,7 @@ from ..spatial import (
     subtract,
     symmetric_matvec,
 )
-from .dynamics import (
-    RigidInertia,
-    inverse_dynamics,
-    loaded_inertias,
-    mass_matrix_rows,
-    momentum_of,
-    wrench_in_body,
-)
+from .dynamics import RigidInertia, inverse_dynamics, loaded_inertias, mass_matrix_rows, momentum_of, wrench_in_body
 
 FACTORISE_UP_TO = 9
 """Joints up to which factoring the mass matrix takes fewer operations than the articulated-body recursion."""
@@ -183,12 +176,8 @@ def _free_joint(revolute: bool, inertia: _Articulated, joint: _JointSolve, bias:
     else:
         D[2] = D[4] = D[5] = B[2] = B[5] = B[8] = 0.0
     dw, a = bias
-    inertia.moment = add(
-        inertia.moment, add(symmetric_matvec(A, dw), matvec(B, a)), scale(joint.effort, n)
-    )
-    inertia.force = add(
-        inertia.force, add(matvec_transposed(B, dw), symmetric_matvec(D, a)), scale(joint.effort, f)
-    )
+    inertia.moment = add(inertia.moment, add(symmetric_matvec(A, dw), matvec(B, a)), scale(joint.effort, n))
+    inertia.force = add(inertia.force, add(matvec_transposed(B, dw), symmetric_matvec(D, a)), scale(joint.effort, f))
     inertia.A, inertia.B, inertia.D = A, B, D
 
 

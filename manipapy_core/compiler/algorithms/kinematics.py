@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..mechanism import Body, JointMotion, Mechanism, Placement, joint_motions
+from ..mechanism import Body, JointMotion, JointPlacement, Mechanism, joint_motions
 from ..spatial import ZERO, Matrix, Vector, add, column, cross, matmul, matvec, matvec_transposed, scale, subtract
 
 Twist = tuple[list[Any], list[Any]]
@@ -67,7 +67,7 @@ def _body_poses(mechanism: Mechanism, motions: list[JointMotion]) -> list[tuple[
     return poses
 
 
-def _place(poses: list[tuple[list[Any], list[Any]]], placement: Placement) -> tuple[Matrix, Vector]:
+def _place(poses: list[tuple[list[Any], list[Any]]], placement: JointPlacement) -> tuple[Matrix, Vector]:
     if placement.body < 0:
         return placement.rotation, placement.translation
     R, p = poses[placement.body]

@@ -12,9 +12,7 @@ PARAMETERS = 10
 """Per body: mass, first moment (3), inertia xx, xy, xz, yy, yz, zz, in the frame of the body's link."""
 
 
-def regressor(
-    mechanism: Mechanism, q: Any, qd: Any, qd_ref: Any, qdd: Any, gravity: Vector
-) -> list[Any]:
+def regressor(mechanism: Mechanism, q: Any, qd: Any, qd_ref: Any, qdd: Any, gravity: Vector) -> list[Any]:
     """Y of Y π = M qdd + C(q, qd) qd_ref + g, with the Christoffel C: n × 10·bodies, row by row.
 
     With qd_ref = qd this is inverse dynamics; Slotine and Li's adaptive law uses its own reference velocity.

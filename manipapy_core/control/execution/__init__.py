@@ -1,26 +1,33 @@
 """Trajectory execution with the semantics of joint_trajectory_controller, without ROS."""
 
-from .execution import Execution, Phase
-from .goal import ExecutionSettings, JointTolerance, JointTrajectory, Tolerances
-from .outcome import Ending, ErrorCode, GoalRefused, GoalStatus, Outcome
-from .spline import Spline
+from .execution import Execution, GoalPhase
+from .goal import (
+    Ending,
+    ErrorCode,
+    ExecutionSettings,
+    GoalRefused,
+    GoalStatus,
+    GoalTolerances,
+    JointTolerance,
+    JointTrajectory,
+    Outcome,
+)
 from .stopping import StopProfile
-from .validation import Plan, prepare
+from .validation import ValidatedGoal, prepare
 
 __all__ = [
     "Ending",
     "ErrorCode",
     "Execution",
     "ExecutionSettings",
+    "GoalPhase",
     "GoalRefused",
     "GoalStatus",
+    "GoalTolerances",
     "JointTolerance",
     "JointTrajectory",
     "Outcome",
-    "Phase",
-    "Plan",
-    "Spline",
     "StopProfile",
-    "Tolerances",
+    "ValidatedGoal",
     "prepare",
 ]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Input, absolute, compile_formula, largest
-from ..state import Array
+from ...compiler.formulas import Input, absolute, compile_formula, largest
+from ...typing import Array
 
 SLOWEST_CHANGE, FASTEST_CHANGE = 0.5, 50.0
 """Bounds on how fast the rate of time may change [1/s]."""

@@ -7,20 +7,19 @@ import enum
 import numpy as np
 
 from ...model.chain import Chain
-from ..bounds import MotionBounds
-from ..state import Array, Reference, State
+from ...trajectory.braking import BrakingLimits
+from ...trajectory.spline import Segment
+from ...typing import Array
+from ..state import Reference, State
+from .active_trajectory import ActiveTrajectory
 from .clock import PathClock
-from .course import Course
-from .following import FollowingSegment
-from .goal import ExecutionSettings
-from .outcome import ErrorCode, GoalRefused, GoalStatus, Outcome
-from .spline import Segment
+from .goal import ErrorCode, ExecutionSettings, GoalRefused, GoalStatus, Outcome
 from .stopping import StopProfile
-from .tolerances import ToleranceCheck
-from .validation import Plan
+from .tolerances import FollowingSegment, ToleranceCheck
+from .validation import ValidatedGoal
 
 
-class Phase(enum.Enum):
+class GoalPhase(enum.Enum):
     """What the execution is about."""
 
     HOLDING = "holding"
@@ -54,36 +53,36 @@ class Execution:
         chain: Chain,
         q: Array,
         settings: ExecutionSettings | None = None,
-        bounds: MotionBounds | None = None,
+        bounds: BrakingLimits | None = None,
     ):
         self.chain = chain
         self.settings = settings or ExecutionSettings()
-        self.bounds = bounds or MotionBounds.of(chain)
+        self.bounds = bounds or BrakingLimits.of(chain)
         self._follow = FollowingSegment(chain.n)
         self._block, self._motion = self._follow.reference, self._follow.motion
         self.reference = Reference.of_block(self._block)
         """What the arm should do now; a buffer."""
         self.reference.rest_at(q)
-        self._phase = Phase.HOLDING
-        self._course = Course(chain, self.settings, self.bounds)
+        self._phase = GoalPhase.HOLDING
+        self._course = ActiveTrajectory(chain, self.settings, self.bounds)
         self._clock = PathClock(self.bounds.acceleration)
         self._full_speed = self._follow.full_speed
         """What the trajectory says, before the clock slows it down."""
         self._full_velocity = self._full_speed[1]
         self._stop, self._stop_time = StopProfile(chain.n), 0.0
         self._check = ToleranceCheck(chain)
-        self._waiting: Plan | None = None
-        self._plan: Plan | None = None
+        self._waiting: ValidatedGoal | None = None
+        self._plan: ValidatedGoal | None = None
         self._settling_since = 0.0
         self.path_tolerance, self._checks_velocity = np.zeros(chain.n), False
         """Of the goal that is being executed [rad or m], shape (n,); whether it has one on velocities, too."""
 
     @property
-    def phase(self) -> Phase:
-        return Phase.WAITING if self._phase is Phase.HOLDING and self._waiting is not None else self._phase
+    def phase(self) -> GoalPhase:
+        return GoalPhase.WAITING if self._phase is GoalPhase.HOLDING and self._waiting is not None else self._phase
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> ValidatedGoal | None:
         """The goal that is being executed, or waits to be; None if there is none."""
         return self._plan or self._waiting
 
@@ -97,7 +96,7 @@ class Execution:
         """Trajectory seconds per second: below 1 while the guard slows the arm down."""
         return self._clock.rate
 
-    def start(self, plan: Plan, now: float) -> None:
+    def start(self, plan: ValidatedGoal, now: float) -> None:
         """Takes up a goal in place of the present one; one that cannot be taken up disturbs nothing."""
         later = plan.start_time is not None and plan.start_time > now
         if not later and not self._take_up(plan, now):
@@ -124,7 +123,7 @@ class Execution:
         self._stop.begin(state.q, state.qd, deceleration, self.bounds.lower, self.bounds.upper)
         self._stop_time = 0.0
         self._stop.sample(0.0, self._block)
-        self._phase = Phase.STOPPING
+        self._phase = GoalPhase.STOPPING
 
     def follow(self, state: State) -> None:
         """The reference becomes the measured motion: for laws that let the arm be led by hand."""
@@ -134,7 +133,7 @@ class Execution:
         np.copyto(self._block[0], state.q)
         np.copyto(self._block[1], state.qd)
         self._block[2].fill(0.0)
-        self._phase = Phase.HOLDING
+        self._phase = GoalPhase.HOLDING
 
     def step(self, now: float, dt: float, state: State, speed: float = 1.0) -> None:
         """One tick: moves the reference on and judges the arm by it.
@@ -151,17 +150,17 @@ class Execution:
             if self._take_up(waiting, now):
                 self._run(waiting)
         phase = self._phase
-        if phase is Phase.RUNNING:
+        if phase is GoalPhase.RUNNING:
             self._move(now, dt, state, speed)
-        elif phase is Phase.SETTLING:
+        elif phase is GoalPhase.SETTLING:
             self._settle(now, state)
-        elif phase is Phase.CANCELLING:
+        elif phase is GoalPhase.CANCELLING:
             self._glide(dt)
-        elif phase is Phase.STOPPING:
+        elif phase is GoalPhase.STOPPING:
             self._stop_time += dt
             self._stop.sample(self._stop_time, self._block)
             if self._stop_time >= self._stop.duration:
-                self._phase = Phase.HOLDING
+                self._phase = GoalPhase.HOLDING
 
     def plain_step(self, dt: float, when: Array) -> Segment | None:
         """The segment that the next tick runs along if it does so at full speed and nothing else happens; else None.
@@ -171,7 +170,12 @@ class Execution:
             when: Gets the share of the segment that will be over, and one over its length [1/s].
         """
         clock = self._clock
-        if self._phase is not Phase.RUNNING or self._waiting is not None or not clock.steady or self._checks_velocity:
+        if (
+            self._phase is not GoalPhase.RUNNING
+            or self._waiting is not None
+            or not clock.steady
+            or self._checks_velocity
+        ):
             return None
         t = clock.t + dt
         segment = self._course.segment(t)
@@ -189,7 +193,7 @@ class Execution:
         self._clock.t += dt
         self._motion[:] = motion
 
-    def _take_up(self, plan: Plan, now: float) -> bool:
+    def _take_up(self, plan: ValidatedGoal, now: float) -> bool:
         try:
             self._clock.start(self._course.begin(plan, self.reference, now))
         except GoalRefused as refusal:
@@ -197,8 +201,8 @@ class Execution:
             return False
         return True
 
-    def _run(self, plan: Plan) -> None:
-        self._plan, self._phase = plan, Phase.RUNNING
+    def _run(self, plan: ValidatedGoal) -> None:
+        self._plan, self._phase = plan, GoalPhase.RUNNING
         self.path_tolerance, self._checks_velocity = plan.limits.path_position, plan.limits.checks_path_velocity
         self._course.sample(self._clock.t, self._full_speed)
 
@@ -218,7 +222,7 @@ class Execution:
         self._sample()
         if clock.t >= self._course.end:
             self._settling_since = now
-            self._phase = Phase.SETTLING
+            self._phase = GoalPhase.SETTLING
             self._settle(now, state)
             return
         reference, check = self.reference, self._check
@@ -243,7 +247,7 @@ class Execution:
         late = now - self._settling_since
         if joint < 0:
             self._end_goal(Outcome(GoalStatus.SUCCEEDED, ErrorCode.SUCCESSFUL, "goal reached"))
-            self._phase = Phase.HOLDING
+            self._phase = GoalPhase.HOLDING
         elif late > limits.goal_time:
             self.abort(check.goal_violation(joint, what, late, allowed), state)
 
@@ -252,15 +256,15 @@ class Execution:
         self._sample()
         if self._clock.rate == 0.0 or self._clock.t >= self._course.end:
             self._block[1:].fill(0.0)
-            self._phase = Phase.HOLDING
+            self._phase = GoalPhase.HOLDING
 
     def _slow_down(self) -> None:
-        if self._phase is Phase.RUNNING:
-            self._phase = Phase.CANCELLING
-        elif self._phase is Phase.SETTLING:
-            self._phase = Phase.HOLDING
+        if self._phase is GoalPhase.RUNNING:
+            self._phase = GoalPhase.CANCELLING
+        elif self._phase is GoalPhase.SETTLING:
+            self._phase = GoalPhase.HOLDING
 
-    def _end_goal(self, outcome: Outcome, successor: Plan | None = None) -> None:
+    def _end_goal(self, outcome: Outcome, successor: ValidatedGoal | None = None) -> None:
         for plan in (self._plan, self._waiting):
             if plan is not None and plan is not successor:
                 plan.ending.settle(outcome)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import compile_per_joint, positive_part
-from ..state import Array
+from ...compiler.formulas import compile_per_joint, positive_part
+from ...typing import Array
 
 PEAK = 1.5
 """Largest deceleration of the profile over its mean."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...checks import joint_units
 from ...model.chain import Chain
-from ..state import Array, joint_units
-from .goal import ExecutionSettings, JointTrajectory, Limits, Tolerances
-from .outcome import Ending, ErrorCode, GoalRefused, Outcome
-from .spline import Spline
+from ...trajectory.spline import Spline
+from ...typing import Array
+from .goal import Ending, ErrorCode, ExecutionSettings, GoalRefused, GoalTolerances, JointTrajectory, Limits, Outcome
 from .tolerances import resolve
 
 INNER_SAMPLES = 7
@@ -23,7 +23,7 @@ INNER_SAMPLES = 7
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ValidatedGoal:
     """A goal that has passed every check that does not depend on the moment."""
 
     spline: Spline
@@ -53,11 +53,11 @@ class Plan:
 def prepare(
     chain: Chain,
     trajectory: JointTrajectory,
-    tolerances: Tolerances | None = None,
+    tolerances: GoalTolerances | None = None,
     *,
     settings: ExecutionSettings | None = None,
     now: float | None = None,
-) -> Plan:
+) -> ValidatedGoal:
     """Checks a trajectory and makes it ready for the loop.
 
     Args:
@@ -88,7 +88,7 @@ def prepare(
     named = np.zeros(chain.n, dtype=bool)
     named[columns] = True
     check_limits(chain, settings, *_everywhere(spline), columns)
-    return Plan(
+    return ValidatedGoal(
         spline=spline,
         named=named,
         others=~named,

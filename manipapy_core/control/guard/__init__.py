@@ -1,8 +1,15 @@
 """The safety guard: ordered checks, and the hold that answers them."""
 
+from .checks import Action, Check, GuardSettings, Verdict
 from .guard import CollisionAhead, Guard
 from .hold import Hold
-from .settings import GuardSettings
-from .verdict import Action, Check, Verdict
 
-__all__ = ["Action", "Check", "CollisionAhead", "Guard", "GuardSettings", "Hold", "Verdict"]
+__all__ = [
+    "Action",
+    "Check",
+    "CollisionAhead",
+    "Guard",
+    "GuardSettings",
+    "Hold",
+    "Verdict",
+]

@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...checks import joint_units
+from ...compiler.formulas import UNLIMITED
 from ...model.chain import Chain
-from ..bounds import MotionBounds
-from ..kernels import UNLIMITED
-from ..state import Array, Reference, State, joint_units
+from ...trajectory.braking import BrakingLimits
+from ...typing import Array
+from ..state import Reference, State
+from .checks import PASSED, Action, Check, GuardSettings, Verdict
 from .measures import (
     EFFORT,
     LARGEST,
@@ -18,15 +21,13 @@ from .measures import (
     RATE,
     TRACKING,
     VELOCITY,
+    ConditionNumber,
     clipping_kernel,
     copying_kernel,
     joint_bounds,
     lost_time,
     measures_kernel,
 )
-from .settings import GuardSettings
-from .singular import ConditionNumber
-from .verdict import PASSED, Action, Check, Verdict
 
 SLOWEST = 0.05
 """Trajectories never run slower than this share while the guard says SLOW."""
@@ -52,12 +53,12 @@ class Guard:
         self,
         chain: Chain,
         settings: GuardSettings | None = None,
-        bounds: MotionBounds | None = None,
+        bounds: BrakingLimits | None = None,
         period: float = 1e-3,
     ):
         self.chain = chain
         self.settings = settings or GuardSettings()
-        bounds = bounds or MotionBounds.of(chain, self.settings.brake_factor)
+        bounds = bounds or BrakingLimits.of(chain, self.settings.brake_factor)
         self.period = period
         self.collision_ahead: CollisionAhead | None = None
         """Says how free the way is; none: nothing is known about obstacles."""

@@ -7,10 +7,11 @@ from numpy.typing import ArrayLike
 
 from ...dynamics import GRAVITY, Payload
 from ...model.chain import Chain
-from ..bounds import MotionBounds
+from ...trajectory.braking import BrakingLimits
+from ...typing import Array
 from ..execution.stopping import StopProfile
 from ..laws.model_based import ComputedTorque
-from ..state import Array, Reference, State
+from ..state import Reference, State
 
 BANDWIDTH = 25.0
 """Of the hold [rad/s]; critically damped."""
@@ -35,7 +36,7 @@ class Hold:
     def __init__(
         self,
         chain: Chain,
-        bounds: MotionBounds,
+        bounds: BrakingLimits,
         *,
         gravity: ArrayLike = GRAVITY,
         payload: Payload | None = None,

@@ -2,14 +2,10 @@
 
 from .adaptive import Adaptive
 from .cartesian import CartesianImpedance
-from .gains import Gain, GainError, GainShape
-from .impedance import JointImpedance
-from .joint import PD, PID
-from .law import Law
-from .model_based import ComputedTorque, Feedforward, GravityCompensation, PDGravity
-from .registry import LAWS, UnknownLaw, law_class, make_law
-from .sliding import SlidingMode
-from .switching import LawSwitcher
+from .law import Gain, GainError, GainShape, Law
+from .model_based import ComputedTorque, Feedforward, GravityCompensation, JointImpedance, PDGravity, SlidingMode
+from .pid import PD, PID
+from .registry import LAWS, LawSwitcher, UnknownLaw, law_class, make_law
 
 __all__ = [
     "LAWS",

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import lie
+from ...compiler.formulas import Input, clamp, compile_formula, compile_per_joint
 from ...compiler.kernels import bind
 from ...dynamics import Payload
 from ...errors import ShapeError
 from ...model.chain import Chain
-from ..kernels import Input, clamp, compile_formula, compile_per_joint
-from ..state import Array, Reference, State
-from .gains import Gain, GainShape
-from .joint import BANDWIDTH
-from .law import Law
-from .typical import typical_joint_inertia
+from ...typing import Array
+from ..state import Reference, State
+from .default_gains import typical_joint_inertia
+from .law import Gain, GainShape, Law
+from .pid import BANDWIDTH
 
 PER_BODY = 10
 

@@ -1,4 +1,9 @@
-"""Laws that know the masses: gravity compensation, PD with gravity, computed torque, feedforward."""
+"""Laws that know the masses: gravity compensation, PD with gravity, computed torque, feedforward.
+
+Joint impedance: each joint a spring and a damper around the reference, and passive towards the world.
+
+Robust control: a sliding mode with a boundary layer, on top of one pass of RNEA.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiler.formulas import clamp
 from ...model.chain import Chain
-from ..state import Array, Reference, State
-from .gains import Gain, GainShape
-from .joint import BANDWIDTH, PD, feedback
-from .law import Law
-from .typical import typical_joint_inertia
+from ...typing import Array
+from ..state import Reference, State
+from .default_gains import typical_joint_inertia
+from .law import Gain, GainShape, Law
+from .pid import BANDWIDTH, PD, feedback, feedback_kernel
 
 
 class GravityCompensation(Law):
@@ -99,6 +105,94 @@ class ComputedTorque(Law):
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
         return {"kp": BANDWIDTH**2, "kd": 2.0 * BANDWIDTH}
+
+    def step(self, state: State, reference: Reference, dt: float) -> Array:
+        q, qd, tau = state.q, state.qd, self._tau
+        if not self._kernel(q, qd, reference.q, reference.qd, reference.qdd, *self._constants, tau):
+            tau.fill(math.nan)
+        return tau
+
+
+SOFTNESS = 10.0
+"""Natural frequency of the default springs [rad/s]: half that of the tracking laws."""
+
+
+class JointImpedance(Law):
+    """tau = M qdd_ref + C(q, qd) qd_ref + g + stiffness (q_ref − q) + damping (qd_ref − qd).
+
+    The arm keeps its own inertia, so nothing can pump energy out of it: pushed by the world, it gives back no more
+    than the springs store.
+    """
+
+    name = "joint_impedance"
+    GAINS = (
+        Gain("stiffness", GainShape.JOINTS, "N m/rad or N/m", "of the spring to the reference"),
+        Gain("damping", GainShape.JOINTS, "N m s/rad or N s/m", "of the motion relative to the reference"),
+    )
+    stiff = False
+
+    def _prepare(self) -> None:
+        self._stiffness, self._damping = self.gains["stiffness"], self.gains["damping"]
+        self._feedback: Any = feedback_kernel(self.chain.n)
+        self._model_tau = np.zeros(self.chain.n)
+
+    @classmethod
+    def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
+        inertia = typical_joint_inertia(chain, 2.0 * SOFTNESS)
+        return {"stiffness": SOFTNESS**2 * inertia, "damping": 2.0 * SOFTNESS * inertia}
+
+    def step(self, state: State, reference: Reference, dt: float) -> Array:
+        q, qd, tau = state.q, state.qd, self._tau
+        self.model.passive_dynamics(q, qd, reference.qd, reference.qdd, self._model_tau)
+        if self._feedback(q, qd, reference.q, reference.qd, self._stiffness, self._damping, tau):
+            np.add(tau, self._model_tau, tau)
+        else:
+            tau.fill(math.nan)
+        return tau
+
+
+def robust_acceleration(
+    q: Any,
+    qd: Any,
+    q_ref: Any,
+    qd_ref: Any,
+    qdd_ref: Any,
+    slope: Any,
+    reach: Any,
+    robustness: Any,
+    per_layer: Any,
+) -> Any:
+    """Acceleration that brings one joint to the surface and keeps it there."""
+    rate_error = qd_ref - qd
+    surface = rate_error + slope * (q_ref - q)
+    return qdd_ref + slope * rate_error + reach * surface + robustness * clamp(per_layer * surface, 1.0)
+
+
+class SlidingMode(Law):
+    """tau = ID(q, qd, qdd_ref + slope ė + reach s + robustness · sat(s / layer)), with s = ė + slope e.
+
+    On the surface s = 0 the error dies out as exp(−slope t), whatever the masses. `robustness` must exceed the
+    acceleration that a wrong model causes. A pure sign would chatter; within the layer it is a straight line, which
+    leaves an error of at most layer / slope (Slotine and Li, Applied Nonlinear Control, 7.2).
+    """
+
+    name = "robust"
+    GAINS = (
+        Gain("slope", GainShape.JOINTS, "1/s", "rate at which the error dies out on the surface"),
+        Gain("reach", GainShape.JOINTS, "1/s", "rate at which the surface is reached"),
+        Gain("robustness", GainShape.JOINTS, "rad/s² or m/s²", "disturbing acceleration that is overcome"),
+        Gain("layer", GainShape.JOINTS, "rad/s or m/s", "thickness of the boundary layer", above_zero=True),
+    )
+
+    def _prepare(self) -> None:
+        slope, reach, robustness, layer = (self.gains[gain.name] for gain in self.GAINS)
+        self._constants = (slope, reach, robustness, 1.0 / layer, *self.model.inputs)
+        gains = ("slope", "reach", "robustness", "per_layer")
+        self._kernel: Any = self.model.bind_law(self.name, robust_acceleration, gains)
+
+    @classmethod
+    def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
+        return {"slope": BANDWIDTH, "reach": BANDWIDTH, "robustness": 50.0, "layer": 0.25}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
         q, qd, tau = state.q, state.qd, self._tau

@@ -1,7 +1,6 @@
 """The 1 kHz loop: a punctual thread and its statistics."""
 
-from .histogram import Histogram, Spread
-from .loop import LoopReport, LoopSettings, LoopStuck, PeriodicLoop
+from .loop import Histogram, LoopReport, LoopSettings, LoopStuck, PeriodicLoop, Spread
 from .realtime import RealtimeReport, enter_realtime
 
 __all__ = [

@@ -1,0 +1,5 @@
+"""The command `manipapy`."""
+
+from .app import main
+
+__all__ = ["main"]

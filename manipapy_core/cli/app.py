@@ -1,0 +1,76 @@
+"""The command `manipapy`. Works without ROS; commands that need it join through an entry point."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from ..errors import ManipapyError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # in the other one, units in brackets are taken for colours and vanish
+    help="Robot arms: what a description says, and what this machine can do with it.",
+)
+
+# typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
+BaseLink = Annotated[Optional[str], typer.Option(help="Link that stays still; the root when not given.")]  # noqa: UP045
+TipLink = Annotated[Optional[str], typer.Option(help="End of the arm; the whole robot when not given.")]  # noqa: UP045
+
+
+@app.command()
+def describe(
+    robot: Annotated[str, typer.Argument(help="A bundled name such as ur5, or a URDF or xacro file.")],
+    base: BaseLink = None,
+    tip: TipLink = None,
+) -> None:
+    """Print the links, joints, limits and masses of a robot, or of one arm of it."""
+    from ..model import Robot
+
+    model = Robot.from_urdf(robot, check_meshes=False)
+    if base is None and tip is None:
+        print(model.describe())
+    elif tip is None:
+        print(model.tree(base).describe())
+    else:
+        print(model.chain(base or model.root, tip).describe())
+
+
+@app.command()
+def doctor() -> None:
+    """Check Python, compilers, packages, ROS and GPU, each with the cure for what is missing."""
+    from .doctor import CheckState, examine
+
+    colour = {CheckState.OK: "green", CheckState.ABSENT: "yellow", CheckState.PROBLEM: "bold red"}
+    console = Console(highlight=False, soft_wrap=True)
+    findings = list(examine())
+    for finding in findings:
+        state = f"[{colour[finding.state]}]{finding.state.value:8}[/]"
+        console.print(f"{state} {escape(f'{finding.subject:15}')} {escape(finding.detail)}")
+        if finding.cure:
+            console.print(f"{'':24} cure: {escape(finding.cure)}", style="dim")
+    if any(finding.state is CheckState.PROBLEM for finding in findings):
+        raise typer.Exit(1)
+
+
+def add_commands() -> None:
+    """Commands of other packages: this one does not know ROS, so the ROS side registers itself."""
+    for entry in importlib.metadata.entry_points(group="manipapy.commands"):
+        entry.load()(app)
+
+
+def main() -> None:
+    """Entry point: an error of manipapy is a sentence, not a traceback."""
+    try:
+        add_commands()
+        app()
+    except ManipapyError as error:
+        print(f"manipapy: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,22 @@
+"""Drawings of robots: matplotlib figures and a live web page."""
+
+from .figures import has_screen, new_axes, new_figure, show
+from .goal_panel import Commands, GoalPanel
+from .robot import RobotDrawing, draw_floor, draw_frame, draw_robot
+from .web_robot import DrawnArm
+from .web_view import ArmView
+
+__all__ = [
+    "ArmView",
+    "Commands",
+    "DrawnArm",
+    "GoalPanel",
+    "RobotDrawing",
+    "draw_floor",
+    "draw_frame",
+    "draw_robot",
+    "has_screen",
+    "new_axes",
+    "new_figure",
+    "show",
+]

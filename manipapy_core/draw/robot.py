@@ -1,0 +1,189 @@
+"""Robots in a matplotlib figure: the primitive shapes of the description, and the skeleton where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import kinematics, lie
+from ..errors import InputError, ShapeError, UnknownJoint
+from ..model import Chain, Robot
+from ..model.elements import MeshGeometry
+from ..typing import Array
+from .facets import Facets, facets_of
+from .figures import include, new_axes
+
+SKELETON_COLOUR = "#4a5a70"
+_SHADOW = (0.90, 0.91, 0.92, 1.0)
+_FRAME_COLOURS = ("#d62728", "#2ca02c", "#1f77b4")
+
+
+class RobotDrawing:
+    """A robot in some axes; `move_to` brings it to another configuration.
+
+    Args:
+        model: A robot is drawn with its shapes, a chain, which knows none, as a skeleton.
+        ax: Axes to draw in; new ones if not given.
+        collisions: Draws the collision shapes instead of the visual ones.
+        fade: 0 for full colours, towards 1 for a pale ghost behind other robots.
+        shadow: Whether it throws one on the plane z = 0 of the base.
+    """
+
+    def __init__(
+        self,
+        model: Robot | Chain,
+        ax: Any = None,
+        *,
+        collisions: bool = False,
+        fade: float = 0.0,
+        shadow: bool = True,
+    ):
+        self.ax = new_axes() if ax is None else ax
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
+
+        self.chain = model.tree() if isinstance(model, Robot) else model
+        links = [model.links[name] for name in self.chain.link_names] if isinstance(model, Robot) else []
+        self.facets: Facets = facets_of(links, collisions=collisions)
+        self.corners: Array = self.facets.corners
+        """Of the facets as drawn now, in the base frame [m], shape (facets, 4, 3)."""
+        self._meshes = [
+            (index, shape.T_link_shape)
+            for index, link in enumerate(links)
+            for shape in (link.collisions if collisions else link.visuals)
+            if isinstance(shape.geometry, MeshGeometry)
+        ]
+        self._fade = fade
+        behind = 0.5 * fade
+        no_corners = [np.zeros((4, 3))]
+        self._shadow = Poly3DCollection(no_corners, facecolor=_SHADOW, edgecolor=_SHADOW, linewidth=0.5, zorder=1)
+        self._surface = Poly3DCollection(no_corners, linewidth=0.4, zorder=4 - behind)
+        self._skeleton = Line3DCollection(
+            [np.zeros((2, 3))],
+            colors=SKELETON_COLOUR,
+            linewidth=4.0,
+            alpha=1.0 - fade,
+            capstyle="round",
+            zorder=3 - behind,
+        )
+        self._shadow.set_visible(shadow and len(self.facets.corners) > 0)
+        self._surface.set_visible(len(self.facets.corners) > 0)
+        self._skeleton.set_visible(not len(self.facets.corners) or bool(self._meshes))
+        for artist in (self._shadow, self._skeleton, self._surface):
+            self.ax.add_collection3d(artist)
+        (self._points,) = self.ax.plot([], [], [], "o", color=SKELETON_COLOUR, markersize=5, alpha=1.0 - fade)
+
+    def move_to(self, q: ArrayLike | Mapping[str, float] | None = None) -> None:
+        """Draws the robot at a configuration.
+
+        Args:
+            q: Positions [rad or m] in the order of `chain.joint_names`, shape (n,), or by joint name; what is not
+                named is 0.
+        """
+        poses = kinematics.link_poses(self.chain, self._positions(q))
+        bones = self._bones(poses)
+        corners = self.corners = self.facets.placed(poses)
+        if len(corners):
+            colours = self.facets.shaded(corners)
+            colours[:, :3] += self._fade * (1.0 - colours[:, :3])
+            self._surface.set_verts(corners)
+            # The edge in the colour of the face closes the hair line between neighbours.
+            self._surface.set(facecolor=colours, edgecolor=colours)
+            floor = corners.copy()
+            floor[..., 2] = 0.0
+            self._shadow.set_verts(floor)
+        self._skeleton.set_segments(bones)
+        joints = bones[:, 1] if self._skeleton.get_visible() else np.zeros((0, 3))
+        meshes = np.array([(poses[index] @ T)[:3, 3] for index, T in self._meshes]).reshape(-1, 3)
+        self._points.set_data_3d(*np.concatenate([joints, meshes]).T)
+        include(self.ax, np.concatenate([corners.reshape(-1, 3), bones.reshape(-1, 3)]))
+
+    @property
+    def artists(self) -> tuple[Any, ...]:
+        """What changes when the robot moves."""
+        return self._shadow, self._skeleton, self._surface, self._points
+
+    def _positions(self, q: ArrayLike | Mapping[str, float] | None) -> Array:
+        names = self.chain.joint_names
+        if q is None:
+            return np.zeros(self.chain.n)
+        if isinstance(q, Mapping):
+            unknown = [name for name in q if name not in names]
+            if unknown:
+                raise UnknownJoint(unknown[0], names)
+            return np.array([float(q.get(name, 0.0)) for name in names])
+        array = np.asarray(q, dtype=np.float64)
+        if array.shape != (self.chain.n,):
+            raise ShapeError("q", f"({self.chain.n},), one position for each of {', '.join(names)}", array.shape)
+        return array
+
+    def _bones(self, poses: Array) -> Array:
+        """Lines from each joint to the next and on to the tip, shape (bodies + 1, 2, 3)."""
+        chain = self.chain
+        place = {name: poses[index] for index, name in enumerate(chain.link_names)}
+        joints = [(place[body.link] @ lie.inverse(body.T_body_link))[:3, 3] for body in chain.bodies]
+        starts = [joints[body.parent] if body.parent >= 0 else place[chain.base][:3, 3] for body in chain.bodies]
+        tip = [joints[chain.tip_body] if chain.tip_body >= 0 else place[chain.base][:3, 3], place[chain.tip][:3, 3]]
+        return np.array([*zip(starts, joints), tip])
+
+
+def draw_robot(
+    model: Robot | Chain,
+    q: ArrayLike | Mapping[str, float] | None = None,
+    ax: Any = None,
+    *,
+    collisions: bool = False,
+    fade: float = 0.0,
+    shadow: bool = True,
+) -> Any:
+    """Draws a robot (or the skeleton of a chain) at one configuration; returns the axes.
+
+    Args:
+        q: Positions [rad or m] of every free joint of the robot (or joint of the chain), shape (n,), or by joint
+            name; all 0 if not given.
+        ax: 3-D axes; new ones if not given. Other arguments: see `RobotDrawing`.
+    """
+    drawing = RobotDrawing(model, ax, collisions=collisions, fade=fade, shadow=shadow)
+    drawing.move_to(q)
+    return drawing.ax
+
+
+def draw_frame(ax: Any, T: ArrayLike, size: float = 0.1, names: Sequence[str] = ()) -> None:
+    """Draws the axes of a frame: x red, y green, z blue.
+
+    Args:
+        T: Pose in the frame of the axes, shape (4, 4).
+        size: Length of the arrows [m].
+        names: Written at their ends.
+    """
+    pose = np.asarray(T, dtype=np.float64)
+    if pose.shape != (4, 4):
+        raise ShapeError("T", "(4, 4)", pose.shape)
+    if names and len(names) != 3:
+        raise InputError(f"names has {len(names)} entries; give one for each of x, y, z")
+    start = pose[:3, 3]
+    for index, colour in enumerate(_FRAME_COLOURS):
+        end = start + size * pose[:3, index]
+        ax.plot(*np.transpose([start, end]), color=colour, linewidth=2.0, zorder=6)
+        if names:
+            ax.text(*end, names[index], color=colour, fontsize=8, zorder=7)
+    include(ax, start[None])
+
+
+def draw_floor(ax: Any, size: float = 1.0, step: float = 0.2) -> None:
+    """Draws tiles on the plane z = 0.
+
+    Args:
+        size: From the origin to the edge [m].
+        step: Width of a tile [m].
+    """
+    from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+    count = max(1, round(size / step))
+    ticks, edge = step * np.arange(-count, count + 1), step * count
+    lines = [[(tick, -edge, 0.0), (tick, edge, 0.0)] for tick in ticks]
+    lines += [[(-edge, tick, 0.0), (edge, tick, 0.0)] for tick in ticks]
+    ax.add_collection3d(Line3DCollection(lines, colors="#dfe3e8", linewidth=0.8, zorder=0))
+    include(ax, np.array(lines))

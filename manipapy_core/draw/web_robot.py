@@ -1,0 +1,85 @@
+"""A robot as nodes of a viser scene: one frame per link, its visual shapes below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import kinematics, lie
+from ..errors import InputError, MissingPackage
+from ..model.chain import Chain
+from ..model.elements import RGBA, BoxGeometry, CylinderGeometry, MeshGeometry, Shape, SphereGeometry
+from ..model.robot import Robot
+from ..typing import Array
+
+if TYPE_CHECKING:
+    import viser
+
+PLAIN: RGBA = (0.7, 0.7, 0.72, 1.0)
+"""Of shapes whose description gives no colour."""
+
+
+class DrawnArm:
+    """A robot that can be shown in any configuration.
+
+    Args:
+        scene: Where it is drawn.
+        robot: What is drawn.
+        chain: Which of its joints move; the others stay where the chain has locked them.
+        name: Of the node that everything hangs on, such as `/arm`.
+        tint: Colour in place of the description's own, with opacity: for a ghost.
+    """
+
+    def __init__(
+        self, scene: viser.SceneApi, robot: Robot, chain: Chain, name: str = "/arm", *, tint: RGBA | None = None
+    ):
+        self.chain = chain
+        self.root: Any = scene.add_frame(name, show_axes=False)
+        self.frames: dict[str, Any] = {}
+        """Handles of the links' frames by name of the link."""
+        for link in chain.link_names:
+            self.frames[link] = scene.add_frame(f"{name}/{link}", show_axes=False)
+            for number, shape in enumerate(robot.links[link].visuals):
+                _draw(scene, f"{name}/{link}/visual_{number}", shape, tint or shape.rgba or PLAIN)
+        self.show(np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper))
+
+    def show(self, q: Array) -> None:
+        """Put the links where they are at q [rad or m], shape (n,)."""
+        poses = kinematics.link_poses(self.chain, q)
+        turns = np.roll(lie.rotation_to_quaternion(poses[:, :3, :3]), 1, axis=-1)
+        for frame, T, wxyz in zip(self.frames.values(), poses, turns, strict=True):
+            frame.position, frame.wxyz = T[:3, 3], wxyz
+
+
+def _draw(scene: viser.SceneApi, name: str, shape: Shape, rgba: RGBA) -> None:
+    T = shape.T_link_shape
+    place: dict[str, Any] = {
+        "position": T[:3, 3],
+        "wxyz": np.roll(lie.rotation_to_quaternion(T[:3, :3]), 1),
+        "color": rgba[:3],
+        "opacity": rgba[3] if rgba[3] < 1.0 else None,
+    }
+    geometry = shape.geometry
+    if isinstance(geometry, BoxGeometry):
+        scene.add_box(name, dimensions=geometry.size, **place)
+    elif isinstance(geometry, CylinderGeometry):
+        scene.add_cylinder(name, radius=geometry.radius, height=geometry.length, **place)
+    elif isinstance(geometry, SphereGeometry):
+        scene.add_icosphere(name, radius=geometry.radius, **place)
+    elif geometry.filename:
+        scene.add_mesh_simple(name, *_surface(geometry), side="double", **place)
+
+
+def _surface(mesh: MeshGeometry) -> tuple[Array, Any]:
+    """Corners [m] and triangles of a mesh file."""
+    try:
+        import trimesh
+    except ImportError:
+        raise MissingPackage("trimesh", f"mesh {mesh.uri!r}") from None
+    try:
+        loaded: Any = trimesh.load(mesh.filename, force="mesh", process=False)
+        return np.asarray(loaded.vertices, dtype=np.float64) * mesh.scale, np.asarray(loaded.faces)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OSError) as error:
+        # trimesh reports broken files, unknown endings and missing readers by any of these
+        raise InputError(f"mesh {mesh.uri!r} cannot be drawn: {error}; export it again as binary STL") from error

@@ -1,0 +1,129 @@
+"""A page in the browser that shows an arm live and lets it be sent somewhere."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import io
+import logging
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, MissingPackage
+from ..model.chain import Chain
+from ..model.robot import Robot
+from ..typing import Array
+from .goal_panel import Commands, GoalPanel
+from .web_robot import DrawnArm
+
+if TYPE_CHECKING:
+    pass
+
+LOOPBACK = "127.0.0.1"
+CAMERA, LOOK_AT = (1.25, 1.0, 0.9), (0.0, 0.0, 0.3)
+"""Where the visitor stands and looks at first [m]."""
+PLOTTED = 200
+"""Points of the plot."""
+
+
+class ArmView:
+    """A web server with one page. Use it in a `with` statement, or close it.
+
+    It listens on this machine only unless another host is given: whoever sees the page can move the arm.
+
+    Args:
+        robot: What is drawn.
+        chain: Which joints move.
+        commands: What the buttons do; without them the page only shows.
+        host: Address to listen on.
+        port: To listen on; the next free one is taken if it is in use.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        chain: Chain,
+        commands: Commands | None = None,
+        *,
+        host: str = LOOPBACK,
+        port: int = 8080,
+    ):
+        if not 1 <= port <= 65535:
+            raise InputError(f"port is {port}; give 1 to 65535")
+        try:
+            import viser
+            from viser import uplot
+        except ImportError:
+            raise MissingPackage("viser", "the view in a browser", "viewer") from None
+        # A browser that opens a connection and thinks better of it is not worth a traceback.
+        logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
+        with _silence():
+            self.server = viser.ViserServer(host=host, port=port, label=f"manipapy: {robot.name}", verbose=False)
+        server = self.server
+        server.gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium")
+        server.scene.set_up_direction("+z")
+        server.scene.add_grid("/floor", width=4.0, height=4.0, cell_size=0.1, section_size=0.5)
+        server.initial_camera.position, server.initial_camera.look_at = CAMERA, LOOK_AT
+        self.arm = DrawnArm(server.scene, robot, chain)
+        with server.gui.add_folder("Arm"):
+            self._told: Any = server.gui.add_markdown("no joint state yet")
+        self.goal = GoalPanel(server, robot, chain, commands)
+        self._history: collections.deque[tuple[float, float]] = collections.deque(maxlen=PLOTTED)
+        with server.gui.add_folder("Tracking"):
+            self._plot: Any = server.gui.add_uplot(
+                (np.zeros(2), np.zeros(2)),
+                series=(uplot.Series(label="s"), uplot.Series(label="largest error [mrad or mm]", stroke="#1f77b4")),
+                scales={"x": uplot.Scale(time=False)},
+                aspect=2.0,
+            )
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{self.server.get_host()}:{self.server.get_port()}"
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks."""
+        return bool(self.server.get_clients())
+
+    def show(self, q: Array) -> None:
+        """Where the arm is [rad or m], shape (n,)."""
+        with self.server.atomic():
+            self.arm.show(q)
+        self.goal.see(q)
+
+    def tell(self, text: str) -> None:
+        """How the arm is, in Markdown."""
+        if self._told.content != text:
+            self._told.content = text
+
+    def plot_error(self, seconds: float, error: float) -> None:
+        """One more point of the plot: time [s], largest tracking error of all joints [rad or m]."""
+        if self._history and seconds < self._history[-1][0]:
+            self._history.clear()  # a simulation that began anew
+        self._history.append((seconds, 1e3 * error))
+        if len(self._history) > 1:
+            times, errors = np.array(self._history).T
+            self._plot.data = (times - times[-1], errors)
+
+    def close(self) -> None:
+        """Close the page."""
+        self.goal.close()
+        with _silence():
+            self.server.stop()
+
+    def __enter__(self) -> ArmView:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _silence() -> contextlib.redirect_stdout[io.StringIO]:
+    """viser prints a banner and a farewell whether it is wanted or not; `url` says the same."""
+    return contextlib.redirect_stdout(io.StringIO())

@@ -1,0 +1,229 @@
+"""The collision check of a block of configurations, one per lane, as LLVM IR.
+
+Three levels, each for those lanes only that the one before could not decide: bounding balls of links, against the
+objects and against each other; against objects the fine spheres that cover the links; the convex pieces that the links
+are made of (`llvm_convex`). All of it reads tables (`checker_layout`), so that one piece of machine code serves every
+robot and every world.
+"""
+
+from __future__ import annotations
+
+from ...compiler.llvm.code import Code, Vector3
+from ...compiler.llvm.types import Lanes
+from .convex import call_support, call_touching, frame_vectors, moved, piece_rows, placed_piece
+from .layout import GROUP_NUMBERS, OBJECT_NUMBERS, SPHERE_NUMBERS, GroupRow, Header, ObjectRow, PairRow, PieceNumber
+from .objects import OBJECT_CODES, ObjectCode, PlaneCode
+
+NOTE = 12
+"""Vector of the scratch memory that notes what is in place: a bit per group for its spheres, then for its pieces."""
+
+
+def checker_functions(lanes: Lanes) -> str:
+    near = [_near_object(lanes, kind) for kind in OBJECT_CODES]
+    return "".join([_centres(lanes), _spheres(lanes), _pieces(lanes), *near, _near_pair(lanes), _collides(lanes)])
+
+
+def group_rows(code: Code, group: str) -> tuple[str, str]:
+    """Addresses of a group's integers and numbers."""
+    integers, numbers = code.pointer("%scene", Header.GROUP_INTEGERS), code.pointer("%scene", Header.GROUP_NUMBERS)
+    return (
+        code.address("i64", integers, code.times(group, GroupRow.WIDTH)),
+        code.address(code.lanes.scalar, numbers, code.times(group, GROUP_NUMBERS)),
+    )
+
+
+def object_tables(code: Code, kind: type[ObjectCode]) -> tuple[str, str, str]:
+    """Count of the objects of a kind, addresses of their numbers and integers."""
+    at = Header.OBJECTS + 3 * kind.kind
+    return code.whole("%scene", at), code.pointer("%scene", at + 1), code.pointer("%scene", at + 2)
+
+
+def object_code(code: Code, kind: type[ObjectCode], tables: tuple[str, str, str], index: str) -> ObjectCode:
+    _, numbers, integers = tables
+    return kind(
+        code,
+        code.address(code.lanes.scalar, numbers, code.times(index, OBJECT_NUMBERS[kind.kind])),
+        code.address("i64", integers, code.times(index, ObjectRow.WIDTH)),
+    )
+
+
+def centre_of_group(code: Code, group: str) -> list[str]:
+    return code.vectors("%work", 3, code.plus(code.times(group, 3), code.whole("%scene", Header.CENTRES_AT)))
+
+
+class SphereRow:
+    """A fine sphere in place."""
+
+    def __init__(self, code: Code, sphere: str):
+        row = code.address(
+            code.lanes.scalar, code.pointer("%scene", Header.SPHERES), code.times(sphere, SPHERE_NUMBERS)
+        )
+        at = code.plus(code.times(sphere, 3), code.whole("%scene", Header.SPHERES_AT))
+        self.centre = code.vectors("%work", 3, at)
+        self.radius, self.inner = code.spread(row, 3), code.spread(row, 4)
+
+
+def ball_excess(code: Code, a: Vector3, b: Vector3, reach: str) -> str:
+    """Negative where two points are nearer than `reach`."""
+    apart = code.minus(a, b)
+    return code.subtract(code.dot(apart, apart), code.multiply(reach, reach))
+
+
+def _note(code: Code) -> str:
+    return code.address(code.V, "%work", code.plus(code.whole("%scene", Header.SCRATCH_AT), NOTE))
+
+
+def _return_when_in_place(code: Code, kind: int) -> None:
+    """Returns if the group has been placed in this block; makes a note that it is from now on."""
+    note = code.address("i64", _note(code), kind)
+    known, bit = code.let(f"load i64, ptr {note}"), code.let("shl i64 1, %group")
+    there = code.let(f"and i64 {known}, {bit}")
+    code.return_when(code.let(f"icmp ne i64 {there}, 0"), "void")
+    both = code.let(f"or i64 {known}, {bit}")
+    code.do(f"store i64 {both}, ptr {note}")
+
+
+def _centres(lanes: Lanes) -> str:
+    """Begins a block: puts the bounding balls of all groups in place."""
+    code = Code(lanes)
+    code.do(f"store <2 x i64> zeroinitializer, ptr {_note(code)}, align 4")
+    with code.loop(0, code.whole("%scene", Header.GROUPS)) as group:
+        integers, numbers = group_rows(code, group)
+        frame = frame_vectors(code, code.whole(integers, GroupRow.FRAME))
+        at = code.plus(code.times(group, 3), code.whole("%scene", Header.CENTRES_AT))
+        code.keep("%work", moved(code, frame, code.spread3(numbers)), at)
+    code.leave("void")
+    return code.function("void @centres(ptr %scene, ptr %work)")
+
+
+def _spheres(lanes: Lanes) -> str:
+    """Puts the fine spheres of a group in place."""
+    code = Code(lanes)
+    _return_when_in_place(code, 0)
+    integers, _ = group_rows(code, "%group")
+    frame = frame_vectors(code, code.whole(integers, GroupRow.FRAME))
+    table, start = code.pointer("%scene", Header.SPHERES), code.whole("%scene", Header.SPHERES_AT)
+    with code.loop(code.whole(integers, GroupRow.FIRST_SPHERE), code.whole(integers, GroupRow.LAST_SPHERE)) as sphere:
+        row = code.address(lanes.scalar, table, code.times(sphere, SPHERE_NUMBERS))
+        code.keep("%work", moved(code, frame, code.spread3(row)), code.plus(code.times(sphere, 3), start))
+    code.leave("void")
+    return code.function("void @spheres(ptr %scene, ptr %work, i64 %group)")
+
+
+def _pieces(lanes: Lanes) -> str:
+    """Puts the convex pieces of a group in place."""
+    code = Code(lanes)
+    _return_when_in_place(code, 1)
+    integers, _ = group_rows(code, "%group")
+    with code.loop(code.whole(integers, GroupRow.FIRST_PIECE), code.whole(integers, GroupRow.LAST_PIECE)) as piece:
+        code.do(f"call void @place(ptr %scene, ptr %work, i64 {piece}, ptr {placed_piece(code, piece)})")
+    code.leave("void")
+    return code.function("void @pieces(ptr %scene, ptr %work, i64 %group)")
+
+
+def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
+    """Those of the given lanes in which a group touches an object."""
+    code = Code(lanes)
+    thing = object_code(code, kind, object_tables(code, kind), "%index")
+    allowed = code.let(f"lshr i64 {code.whole(thing.integers, ObjectRow.ALLOWED)}, %group")
+    code.return_when(code.let(f"trunc i64 {allowed} to i1"), f"{code.mask} 0")
+    code.do("call void @spheres(ptr %scene, ptr %work, i64 %group)")
+    integers, _ = group_rows(code, "%group")
+    outer, inner = code.variable(code.V, code.constant(1e30)), code.variable(code.V, code.constant(1e30))
+    with code.loop(code.whole(integers, GroupRow.FIRST_SPHERE), code.whole(integers, GroupRow.LAST_SPHERE)) as index:
+        sphere = SphereRow(code, index)
+        measure = thing.measure(sphere.centre)
+        outer.set(code.minimum(outer.get(), thing.excess(measure, sphere.radius)))
+        inner.set(code.minimum(inner.get(), thing.certain(measure, sphere.inner)))
+    possible = code.both(code.where_negative(outer.get()), "%lanes")
+    if not kind.convex:
+        code.leave(f"{code.mask} {possible}")
+        return code.function(_near_head(code, kind))
+    hit = code.variable(code.mask, code.both(code.where_negative(inner.get()), possible))
+    code.return_when(code.none(code.without(possible, hit.get())), f"{code.mask} {hit.get()}")
+    code.do("call void @pieces(ptr %scene, ptr %work, i64 %group)")
+    other, placed = code.whole(thing.integers, ObjectRow.PIECE), ""
+    if kind is not PlaneCode:
+        placed = code.address(code.V, "%work", code.whole("%scene", Header.SCRATCH_AT))
+        code.do(f"call void @place(ptr %scene, ptr %work, i64 {other}, ptr {placed})")
+    with code.loop(code.whole(integers, GroupRow.FIRST_PIECE), code.whole(integers, GroupRow.LAST_PIECE)) as piece:
+        open_lanes = code.without(possible, hit.get())
+        code.return_when(code.none(open_lanes), f"{code.mask} {hit.get()}")
+        if kind is PlaneCode:
+            touching = _reaches_plane(code, piece, thing, open_lanes)
+        else:
+            touching = call_touching(code, piece, other, placed, open_lanes)
+        hit.set(code.either(hit.get(), touching))
+    code.leave(f"{code.mask} {hit.get()}")
+    return code.function(_near_head(code, kind))
+
+
+def _near_head(code: Code, kind: type[ObjectCode]) -> str:
+    arguments = f"ptr %scene, ptr %work, i64 %group, i64 %index, {code.mask} %lanes"
+    return f"{code.mask} @near_{kind.kind.value}({arguments}) noinline"
+
+
+def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str) -> str:
+    """For a half space one direction tells all."""
+    down = [code.negate(x) for x in code.spread3(plane.numbers)]
+    lowest = plane.measure(call_support(code, placed_piece(code, piece), piece, down))
+    _, numbers = piece_rows(code, piece)
+    return code.both(lanes, code.where_negative(plane.excess(lowest, code.spread(numbers, PieceNumber.BALL))))
+
+
+def _near_pair(lanes: Lanes) -> str:
+    """Those of the given lanes in which the two groups of a pair touch."""
+    code = Code(lanes)
+    row = code.address("i64", code.pointer("%scene", Header.PAIR_INTEGERS), code.times("%pair", PairRow.WIDTH))
+    for group in (PairRow.FIRST, PairRow.SECOND):
+        code.do(f"call void @pieces(ptr %scene, ptr %work, i64 {code.whole(row, group)})")
+    table, hit = code.pointer("%scene", Header.PIECE_PAIR_INTEGERS), code.variable(code.mask, "0")
+    with code.loop(code.whole(row, PairRow.FIRST_PIECE_PAIR), code.whole(row, PairRow.LAST_PIECE_PAIR)) as index:
+        open_lanes = code.without("%lanes", hit.get())
+        code.return_when(code.none(open_lanes), f"{code.mask} {hit.get()}")
+        pieces = code.address("i64", table, code.times(index, 2))
+        second = code.whole(pieces, 1)
+        touching = call_touching(code, code.whole(pieces, 0), second, placed_piece(code, second), open_lanes)
+        hit.set(code.either(hit.get(), touching))
+    code.leave(f"{code.mask} {hit.get()}")
+    return code.function(f"{code.mask} @near_pair(ptr %scene, ptr %work, i64 %pair, {code.mask} %lanes) noinline")
+
+
+def _collides(lanes: Lanes) -> str:
+    """The colliding lanes of a block whose frames are in place.
+
+    With %any the first hit ends the check, as a motion needs no more; otherwise a hit in every lane does.
+    """
+    code = Code(lanes)
+    hit = code.variable(code.mask, "0")
+
+    def record(found: str) -> None:
+        hit.set(code.either(hit.get(), found))
+        enough = code.let(f"and i1 %any, {code.some(hit.get())}")
+        everywhere = code.let(f"icmp eq {code.mask} {hit.get()}, -1")
+        code.return_when(code.let(f"or i1 {enough}, {everywhere}"), f"{code.mask} {hit.get()}")
+
+    code.do("call void @centres(ptr %scene, ptr %work)")
+    kinds = [(kind, object_tables(code, kind)) for kind in OBJECT_CODES]
+    with code.loop(code.whole("%scene", Header.FIRST_MOVING), code.whole("%scene", Header.GROUPS)) as group:
+        centre, (_, numbers) = centre_of_group(code, group), group_rows(code, group)
+        radius = code.spread(numbers, 3)
+        for kind, tables in kinds:
+            with code.loop(0, tables[0]) as index:
+                thing = object_code(code, kind, tables, index)
+                near = code.without(code.where_negative(thing.coarse(centre, radius)), hit.get())
+                with code.when(code.some(near)):
+                    arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}"
+                    record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"))
+    rows = code.pointer("%scene", Header.PAIR_INTEGERS)
+    with code.loop(0, code.whole("%scene", Header.PAIRS)) as pair:
+        row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
+        groups = code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)
+        reach = code.add(*(code.spread(group_rows(code, group)[1], 3) for group in groups))
+        excess = ball_excess(code, centre_of_group(code, groups[0]), centre_of_group(code, groups[1]), reach)
+        near = code.without(code.where_negative(excess), hit.get())
+        with code.when(code.some(near)):
+            arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"
+            record(code.let(f"call {code.mask} @near_pair({arguments})"))
+    code.leave(f"{code.mask} {hit.get()}")
+    return code.function(f"{code.mask} @collides(ptr %scene, ptr %work, i1 %any) noinline")

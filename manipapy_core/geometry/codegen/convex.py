@@ -1,0 +1,243 @@
+"""Which lanes have two convex pieces apart, as LLVM IR: a search for a separating direction by reflections.
+
+Along a unit direction n, piece A ends at its support point a and piece B begins at its support point b; if
+n·(b − a) > 0 a plane across n lies between them. If not, n is reflected at the plane across b − a, which brings it
+nearer to every direction that separates: K. Chung and W. Wang, "Quick collision detection of polytopes in virtual
+environments", VRST 1996. Pieces that are apart are nearly always told so within a dozen reflections; what is not
+counts as touching, so the answer errs to the safe side.
+"""
+
+from __future__ import annotations
+
+from ...compiler.llvm.code import Code, Vector3
+from ...compiler.llvm.types import Lanes
+from .layout import FRAME, Header, PieceKind, PieceNumber, PieceRow
+
+REFLECTIONS = 12
+"""In trials with cylinders and boxes 3 to 20 mm apart this many separated 99.6 % of them."""
+PATIENT = 6
+"""After this many, lanes whose pieces still overlap by `DEEP` along the direction are given up as touching: in the same
+trials 97 % of what would stay undecided, and 0.6 % of what a later reflection would separate."""
+DEEP = 0.02
+"""[m]"""
+TINY = 1e-20
+"""Keeps divisions by squared lengths finite [m²], and so small that directions stay unit vectors."""
+
+
+def convex_functions(lanes: Lanes) -> str:
+    return "".join([_place(lanes), _support(lanes), _core(lanes), _touching(lanes)])
+
+
+def frame_vectors(code: Code, frame: str) -> list[str]:
+    """Rotation row by row and translation of a frame in every lane."""
+    return code.vectors("%work", FRAME, code.times(frame, FRAME))
+
+
+def turned(code: Code, frame: list[str], v: Vector3) -> list[str]:
+    return [code.dot(frame[3 * row : 3 * row + 3], v) for row in range(3)]
+
+
+def moved(code: Code, frame: list[str], p: Vector3) -> list[str]:
+    """A point of the frame in the base."""
+    return [
+        code.multiply_add(
+            frame[3 * row],
+            p[0],
+            code.multiply_add(frame[3 * row + 1], p[1], code.multiply_add(frame[3 * row + 2], p[2], frame[9 + row])),
+        )
+        for row in range(3)
+    ]
+
+
+def piece_rows(code: Code, piece: str) -> tuple[str, str]:
+    """Addresses of a piece's integers and numbers."""
+    integers, numbers = code.pointer("%scene", Header.PIECE_INTEGERS), code.pointer("%scene", Header.PIECE_NUMBERS)
+    return (
+        code.address("i64", integers, code.times(piece, PieceRow.WIDTH)),
+        code.address(code.lanes.scalar, numbers, code.times(piece, PieceNumber.WIDTH)),
+    )
+
+
+def call_support(code: Code, placed: str, piece: str, direction: Vector3) -> list[str]:
+    return _call_point(code, "support", placed, piece, direction)
+
+
+def _call_point(code: Code, function: str, placed: str, piece: str, operand: Vector3) -> list[str]:
+    V = code.V
+    arguments = ", ".join([f"ptr %scene, ptr {placed}, i64 {piece}", *(f"{V} {x}" for x in operand)])
+    point = code.let(f"call {{{V}, {V}, {V}}} @{function}({arguments})")
+    return [code.let(f"extractvalue {{{V}, {V}, {V}}} {point}, {axis}") for axis in range(3)]
+
+
+def _place(lanes: Lanes) -> str:
+    """Centre and axes of a piece in the base frame, 12 vectors."""
+    code = Code(lanes)
+    integers, numbers = piece_rows(code, "%piece")
+    frame = frame_vectors(code, code.whole(integers, PieceRow.FRAME))
+    code.keep("%placed", moved(code, frame, code.spread3(numbers, PieceNumber.CENTRE)))
+    code.keep("%placed", turned(code, frame, code.spread3(numbers, PieceNumber.Z_AXIS)), 9)
+    uneven = code.let(f"icmp ne i64 {code.whole(integers, PieceRow.KIND)}, {PieceKind.ROUND.value}")
+    with code.when(uneven):
+        code.keep("%placed", turned(code, frame, code.spread3(numbers, PieceNumber.X_AXIS)), 3)
+        code.keep("%placed", turned(code, frame, code.spread3(numbers, PieceNumber.Y_AXIS)), 6)
+    code.leave("void")
+    return code.function("void @place(ptr %scene, ptr %work, i64 %piece, ptr %placed)")
+
+
+def _support(lanes: Lanes) -> str:
+    """The point of a placed piece, without the ball around it, that lies farthest along a unit direction."""
+    code, V = Code(lanes), lanes.vector
+    n = ["%nx", "%ny", "%nz"]
+    integers, numbers = piece_rows(code, "%piece")
+    kind = code.whole(integers, PieceRow.KIND)
+    with code.when(code.equal(kind, PieceKind.ROUND)):
+        code.leave(_packed(code, _round_support(code, numbers, n)))
+    with code.when(code.equal(kind, PieceKind.BOX)):
+        point = code.vectors("%placed", 3)
+        for axis in range(3):
+            direction = code.vectors("%placed", 3, 3 + 3 * axis)
+            half = code.with_sign_of(code.spread(numbers, PieceNumber.HALF + axis), code.dot(direction, n))
+            point = code.along(half, direction, point)
+        code.leave(_packed(code, point))
+    code.leave(_packed(code, _hull_support(code, integers, n)))
+    return code.function(f"{{{V}, {V}, {V}}} @support(ptr %scene, ptr %placed, i64 %piece, {V} %nx, {V} %ny, {V} %nz)")
+
+
+def _round_support(code: Code, numbers: str, n: Vector3) -> list[str]:
+    centre, axis = code.vectors("%placed", 3), code.vectors("%placed", 3, 9)
+    lengthwise = code.dot(axis, n)
+    across = code.along(code.negate(lengthwise), axis, n)
+    length = code.square_root(code.add(code.dot(across, across), code.constant(TINY)))
+    half = code.with_sign_of(code.spread(numbers, PieceNumber.HALF + 2), lengthwise)
+    disc = code.divide(code.spread(numbers, PieceNumber.DISC), length)
+    return code.along(disc, across, code.along(half, axis, centre))
+
+
+def _hull_support(code: Code, integers: str, n: Vector3) -> list[str]:
+    """Compares all vertices in the hull's own axes."""
+    axes = [code.vectors("%placed", 3, 3 + 3 * axis) for axis in range(3)]
+    direction = [code.dot(axis, n) for axis in axes]
+    vertices = code.pointer("%scene", Header.VERTICES)
+    farthest = code.variable(code.V, code.constant(-1e30))
+    best = [code.variable(code.V, code.constant(0.0)) for _ in range(3)]
+    with code.loop(code.whole(integers, PieceRow.FIRST_VERTEX), code.whole(integers, PieceRow.LAST_VERTEX)) as vertex:
+        point = code.spread3(code.address(code.lanes.scalar, vertices, code.times(vertex, 3)))
+        reach = code.dot(direction, point)
+        farther = code.let(f"fcmp ogt {code.V} {reach}, {farthest.get()}")
+        farthest.set(code.select(farther, reach, farthest.get()))
+        for coordinate, value in zip(best, point):
+            coordinate.set(code.select(farther, value, coordinate.get()))
+    point = code.vectors("%placed", 3)
+    for axis, coordinate in zip(axes, best):
+        point = code.along(coordinate.get(), axis, point)
+    return point
+
+
+def _core(lanes: Lanes) -> str:
+    """The point nearest to a given one of what a piece is thick around: a segment, a box, the middle of a hull."""
+    code, V = Code(lanes), lanes.vector
+    integers, numbers = piece_rows(code, "%piece")
+    kind = code.whole(integers, PieceRow.KIND)
+    centre = code.vectors("%placed", 3)
+    code.return_when(code.equal(kind, PieceKind.HULL), _packed(code, centre))
+    offset = code.minus(["%px", "%py", "%pz"], centre)
+
+    def nearest_along(axis: int, start: list[str], size: int) -> list[str]:
+        direction, half = code.vectors("%placed", 3, 3 + 3 * axis), code.spread(numbers, size)
+        within = code.minimum(code.maximum(code.dot(direction, offset), code.negate(half)), half)
+        return code.along(within, direction, start)
+
+    with code.when(code.equal(kind, PieceKind.ROUND)):
+        code.leave(_packed(code, nearest_along(2, centre, PieceNumber.CORE)))
+    point = centre
+    for axis in range(3):
+        point = nearest_along(axis, point, PieceNumber.HALF + axis)
+    code.leave(_packed(code, point))
+    return code.function(f"{{{V}, {V}, {V}}} @core(ptr %scene, ptr %placed, i64 %piece, {V} %px, {V} %py, {V} %pz)")
+
+
+def _packed(code: Code, point: Vector3) -> str:
+    """Three vectors as one result, with its type."""
+    kind, result = f"{{{code.V}, {code.V}, {code.V}}}", "poison"
+    for axis, value in enumerate(point):
+        result = code.let(f"insertvalue {kind} {result}, {code.V} {value}, {axis}")
+    return f"{kind} {result}"
+
+
+def placed_piece(code: Code, piece: str) -> str:
+    """Address of one of the robot's pieces in place."""
+    return code.address(code.V, "%work", code.plus(code.times(piece, FRAME), code.whole("%scene", Header.PIECES_AT)))
+
+
+def call_touching(code: Code, first: str, second: str, placed_second: str, lanes: str) -> str:
+    """Lanes in which a piece of the robot and another piece, both in place, are not proved to be apart."""
+    arguments = f"ptr %scene, i64 {first}, ptr {placed_piece(code, first)}, i64 {second}, ptr {placed_second}"
+    return code.let(f"call {code.mask} @touching({arguments}, {code.mask} {lanes})")
+
+
+def _between_cores(code: Code) -> list[str]:
+    """From one core to the other by nearby points: for long pieces a far better guess than between their centres."""
+    start = code.vectors("%placed.first", 3)
+    point = _call_point(code, "core", "%placed.second", "%second", start)
+    start = _call_point(code, "core", "%placed.first", "%first", point)
+    point = _call_point(code, "core", "%placed.second", "%second", start)
+    return code.minus(point, start)
+
+
+def _direction(code: Code, way: list[str]) -> list[str]:
+    way = [*way[:2], code.add(way[2], code.constant(1e-6))]  # some direction, where cores meet
+    length = code.square_root(code.add(code.dot(way, way), code.constant(TINY)))
+    return [code.divide(x, length) for x in way]
+
+
+def _touching(lanes: Lanes) -> str:
+    """Those of the given lanes in which two placed pieces are not proved to be apart."""
+    code, V = Code(lanes), lanes.vector
+    numbers = [piece_rows(code, piece)[1] for piece in ("%first", "%second")]
+    apart = code.minus(code.vectors("%placed.second", 3), code.vectors("%placed.first", 3))
+    square, reach = code.dot(apart, apart), code.add(*(code.spread(row, PieceNumber.BOUND) for row in numbers))
+    near = code.where_negative(code.subtract(square, code.multiply(reach, reach)))
+    left = code.variable(code.mask, code.both("%lanes", near))
+    code.return_when(code.none(left.get()), f"{code.mask} 0")
+
+    between = _between_cores(code)
+    ball = code.add(*(code.spread(row, PieceNumber.BALL) for row in numbers))
+    filled = code.add(ball, code.add(*(code.spread(row, PieceNumber.FILLED) for row in numbers)))
+    square = code.subtract(code.dot(between, between), code.multiply(filled, filled))
+    hit = code.variable(code.mask, code.both(left.get(), code.where_negative(square)))
+    left.set(code.without(left.get(), hit.get()))
+    code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")
+    n = [code.variable(V, x) for x in _direction(code, between)]
+
+    def try_direction(direction: list[str]) -> tuple[list[str], str]:
+        """Takes out the lanes that it separates. Gives the gap between the support points, and its length along it."""
+        end = call_support(code, "%placed.first", "%first", direction)
+        begin = call_support(code, "%placed.second", "%second", [code.negate(x) for x in direction])
+        gap = code.along(code.negate(ball), direction, code.minus(begin, end))
+        lengthwise = code.dot(gap, direction)
+        # A comparison, not the sign: zero and NaN separate nothing.
+        apart_here = code.let(f"fcmp ogt {V} {lengthwise}, {code.constant(0.0)}")
+        left.set(code.without(left.get(), code.bits(apart_here)))
+        return gap, lengthwise
+
+    def reflect(gap: list[str], lengthwise: str) -> None:
+        factor = code.divide(
+            code.multiply(lengthwise, code.constant(-2.0)), code.add(code.dot(gap, gap), code.constant(TINY))
+        )
+        for x, value in zip(n, code.along(factor, gap, [x.get() for x in n])):
+            x.set(value)
+
+    with code.loop(0, PATIENT):
+        gap, lengthwise = try_direction([x.get() for x in n])
+        code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")
+        reflect(gap, lengthwise)
+    with code.loop(0, REFLECTIONS - PATIENT):
+        gap, lengthwise = try_direction([x.get() for x in n])
+        deep = code.both(left.get(), code.where_negative(code.add(lengthwise, code.constant(DEEP))))
+        hit.set(code.either(hit.get(), deep))
+        left.set(code.without(left.get(), deep))
+        code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")
+        reflect(gap, lengthwise)
+    code.leave(f"{code.mask} {code.either(left.get(), hit.get())}")
+    arguments = f"ptr %scene, i64 %first, ptr %placed.first, i64 %second, ptr %placed.second, {code.mask} %lanes"
+    return code.function(f"{code.mask} @touching({arguments})")

@@ -1,0 +1,139 @@
+"""Machine code of the collision checker: one module for all robots, and one function of frames per chain."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from ...compiler import cache
+from ...compiler.algorithms import kinematics
+from ...compiler.function import FLOAT32
+from ...compiler.llvm import engine
+from ...compiler.llvm.emit import ProgramWriter, declarations
+from ...compiler.llvm.types import Lanes
+from ...compiler.mechanism import JointPlacement, Mechanism, from_chain
+from ...compiler.spatial import IDENTITY, ZERO
+from ...compiler.trace import Input, Kernel, Signature, trace
+from ...errors import CompilerError
+from ...model.chain import Chain
+from .check import checker_functions
+from .convex import convex_functions
+from .distances import distance_functions
+from .entries import entry_functions
+
+_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+_PROTOTYPES: dict[str, tuple[Any, ...]] = {
+    "check": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
+    "edge": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
+    "edges": (None, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, ctypes.c_double, _ADDRESS, _ADDRESS),
+    "sample": (None, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
+    "distances": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS),
+}
+"""Result and arguments of the entries, as `llvm_check_entries` and `llvm_distances` describe them."""
+
+
+@dataclass(frozen=True)
+class CheckerCode:
+    """The entries of the checker. Calls through ctypes let go of the GIL."""
+
+    lanes: int
+    """Configurations that are checked side by side."""
+    addresses: dict[str, int]
+    """Of the entries, for callers such as Numba."""
+    calls: Mapping[str, Callable[..., Any]]
+    engine: Any
+    """Keeps the code alive."""
+
+
+@dataclass(frozen=True)
+class FramesCode:
+    """Poses of the bodies of one chain, lane by lane."""
+
+    address: int
+    engine: Any
+    """Keeps the code alive."""
+
+
+def lanes() -> Lanes:
+    return Lanes(engine.lane_count(FLOAT32), FLOAT32)
+
+
+@functools.cache
+def checker_code() -> CheckerCode:
+    """The checker for this CPU, compiled or read from the cache at the first call."""
+    vectors = lanes()
+    name = cache.name_for("checker", vectors.tag, engine.machine())
+    code = cache.read(name)
+    if code is None:
+        parts = [declarations(vectors), _more_declarations(vectors), convex_functions(vectors)]
+        parts += [checker_functions(vectors), entry_functions(vectors), distance_functions(vectors)]
+        code = _optimised_object("".join(parts))
+        cache.write(name, code)
+    linked = engine.link(code)
+    addresses = {entry: linked.get_function_address(entry) for entry in _PROTOTYPES}
+    calls = {entry: ctypes.CFUNCTYPE(*_PROTOTYPES[entry])(address) for entry, address in addresses.items()}
+    return CheckerCode(vectors.count, addresses, calls, linked)
+
+
+def frames_code(chain: Chain) -> FramesCode:
+    """`void frames(joints, out)`: n vectors in; rotation row by row and translation of every body out."""
+    mechanism, vectors = from_chain(chain), lanes()
+    name = cache.name_for("frames", mechanism.digest(), vectors.tag, engine.machine())
+    code = cache.read(name)
+    if code is None:
+        code = engine.assemble("frames", declarations(vectors) + _emit_frames(_trace_frames(mechanism), vectors))
+        cache.write(name, code)
+    linked = engine.link(code)
+    return FramesCode(linked.get_function_address("frames"), linked)
+
+
+def _trace_frames(mechanism: Mechanism) -> Kernel:
+    bodies = tuple(JointPlacement(body, IDENTITY, ZERO) for body in range(len(mechanism.bodies)))
+    placed = replace(mechanism, links=bodies)
+
+    def frames(q: Any) -> list[Any]:
+        poses = kinematics.link_poses(placed, q)
+        rotations_first = [0, 1, 2, 4, 5, 6, 8, 9, 10, 3, 7, 11]
+        return [poses[16 * body + entry] for body in range(len(bodies)) for entry in rotations_first]
+
+    return trace(Signature("frames", (Input("q", (mechanism.n,), angle=True),), (len(bodies), 12)), frames)
+
+
+def _emit_frames(kernel: Kernel, vectors: Lanes) -> str:
+    writer, V = ProgramWriter(kernel, vectors), vectors.vector
+    for joint in range(kernel.inputs[0].width):
+        address = writer.let(f"getelementptr {V}, ptr %q, i64 {joint}")
+        writer.loaded["q", joint] = writer.let(f"load {V}, ptr {address}, align 4")
+    writer.compute(list(kernel.order))
+    for position, index in enumerate(kernel.outputs):
+        address = writer.let(f"getelementptr {V}, ptr %out, i64 {position}")
+        writer.lines.append(f"store {V} {writer.names[index]}, ptr {address}, align 4")
+    return "\n".join(["define void @frames(ptr %q, ptr noalias %out) #0 {", *writer.taken(), "  ret void", "}", ""])
+
+
+def _more_declarations(vectors: Lanes) -> str:
+    return f"declare {vectors.vector} @llvm.copysign.{vectors.suffix}({vectors.vector}, {vectors.vector})\n"
+
+
+def _optimised_object(text: str) -> bytes:
+    """Loops and variables need LLVM's passes, unlike the straight lines of traced kernels."""
+    try:
+        module = llvm.parse_assembly(text + engine.ATTRIBUTES)
+        module.verify()
+        target = engine._target(effort=3)
+        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
+        builder.getModulePassManager().run(module, builder)
+        return target.emit_object(module)
+    except RuntimeError as error:
+        raise CompilerError(f"LLVM refused the collision checker: {error}") from error
+
+
+def workspace(vectors: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Scratch memory for one call: this many vectors of lanes."""
+    return np.empty(vectors * lanes().count, dtype=np.float32)

@@ -1,0 +1,152 @@
+"""The tables that the collision checker's machine code reads: one header of 64-bit numbers, and rows behind it.
+
+The code is the same for every robot and every world; only the tables differ. They are written by
+`geometry.tables` and read by `llvm_checker`, `llvm_convex`, `llvm_objects` and `llvm_distances`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Header(enum.IntEnum):
+    """Element of the header: a count, an address, or an offset into the workspace counted in vectors of lanes."""
+
+    FRAMES_FUNCTION = 0
+    JOINTS = enum.auto()
+    GROUPS = enum.auto()
+    FIRST_MOVING = enum.auto()
+    """Groups before this one stand still: they are not compared with the world."""
+    GROUP_INTEGERS = enum.auto()
+    GROUP_NUMBERS = enum.auto()
+    SPHERES = enum.auto()
+    PIECE_INTEGERS = enum.auto()
+    PIECE_NUMBERS = enum.auto()
+    VERTICES = enum.auto()
+    PAIRS = enum.auto()
+    PAIR_INTEGERS = enum.auto()
+    PIECE_PAIRS = enum.auto()
+    PIECE_PAIR_INTEGERS = enum.auto()
+    CENTRES_AT = enum.auto()
+    """Centres of the groups' bounding spheres, 3 vectors each."""
+    SPHERES_AT = enum.auto()
+    """Centres of the fine spheres, 3 vectors each."""
+    PIECES_AT = enum.auto()
+    """Centre and axes of the robot's pieces, 12 vectors each."""
+    JOINTS_AT = enum.auto()
+    SCRATCH_AT = enum.auto()
+    OBJECTS = enum.auto()
+    """For every `ObjectKind` in turn: count, address of the numbers, address of the integers."""
+
+
+class GroupRow(enum.IntEnum):
+    """Integers of a group: what moves with one link."""
+
+    FRAME = 0
+    """0 is the base, body i is i + 1."""
+    FIRST_SPHERE = enum.auto()
+    LAST_SPHERE = enum.auto()
+    FIRST_PIECE = enum.auto()
+    LAST_PIECE = enum.auto()
+    WIDTH = enum.auto()
+
+
+GROUP_NUMBERS = 6
+"""Bounding ball x, y, z, radius; about the same centre, how far the fine spheres reach, and how far the nearest of
+them begins (negative if it holds the centre)."""
+SPHERE_NUMBERS = 5
+"""Centre x, y, z; radius; radius of the ball about the centre that the link certainly fills."""
+
+
+class PieceKind(enum.IntEnum):
+    """Convex pieces with a ball around: what their support function looks like."""
+
+    ROUND = 0
+    """A segment along z and a disc across it: sphere, capsule, cylinder."""
+    BOX = 1
+    HULL = 2
+
+
+class PieceRow(enum.IntEnum):
+    """Integers of a piece."""
+
+    FRAME = 0
+    KIND = enum.auto()
+    FIRST_VERTEX = enum.auto()
+    LAST_VERTEX = enum.auto()
+    WIDTH = enum.auto()
+
+
+class PieceNumber(enum.IntEnum):
+    """Where the numbers of a piece begin."""
+
+    X_AXIS = 0
+    Y_AXIS = 3
+    Z_AXIS = 6
+    CENTRE = 9
+    HALF = 12
+    """Half lengths along the axes."""
+    DISC = 15
+    BALL = 16
+    BOUND = 17
+    """Radius of a ball about the centre that holds the piece."""
+    CORE = 18
+    """Half length of the segment in the middle of a round piece."""
+    FILLED = 19
+    """Radius of the balls about the core (a segment, a box, the middle of a hull) that the piece fills."""
+    WIDTH = 20
+
+
+class PairRow(enum.IntEnum):
+    """Integers of a pair of groups that may collide."""
+
+    FIRST = 0
+    SECOND = enum.auto()
+    FIRST_PIECE_PAIR = enum.auto()
+    LAST_PIECE_PAIR = enum.auto()
+    WIDTH = enum.auto()
+
+
+class ObjectKind(enum.IntEnum):
+    """How the distance of a point to an object of the world is computed."""
+
+    ALIGNED_BOX = 0
+    BOX = 1
+    ROUND = 2
+    PLANE = 3
+    HULL = 4
+    FIELD = 5
+
+
+OBJECT_NUMBERS = {
+    ObjectKind.ALIGNED_BOX: 6,  # centre, half lengths
+    ObjectKind.BOX: 15,  # centre, half lengths, axes x, y, z
+    ObjectKind.ROUND: 9,  # centre, axis, half length, disc, ball
+    ObjectKind.PLANE: 4,  # outward normal, offset along it
+    ObjectKind.HULL: 4,  # centre, bounding radius
+    ObjectKind.FIELD: 7,  # lower corner, cells per metre, the largest index along x, y, z
+}
+
+
+class ObjectRow(enum.IntEnum):
+    """Integers of an object."""
+
+    ALLOWED = 0
+    """Bit g is set: group g may touch it."""
+    PIECE = enum.auto()
+    FIRST_PLANE = enum.auto()
+    """Rows of a hull's face planes in DATA; for a field the steps along x and y in its DATA."""
+    LAST_PLANE = enum.auto()
+    DATA = enum.auto()
+    """Address of face planes (normal, offset) or of a field's distances."""
+    WIDTH = enum.auto()
+
+
+MOST_GROUPS = 64
+"""As many as there are bits in `Object.ALLOWED`."""
+FRAME = 12
+"""Vectors of a frame: rotation row by row, then translation; and of a placed piece: centre, then its axes."""
+SCRATCH = 13
+"""Vectors of scratch memory: a placed piece of the world, and a note."""
+LARGEST_POSITION = 64.0
+"""Joint positions beyond this [rad or m] are refused: float32 would place the links worse than the safety margin."""

@@ -1,0 +1,93 @@
+"""From a robot's body and a snapshot of its world to the tables of the checker."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import UnknownLink
+from ..typing import Array
+from .body import Group, GroupPair, RobotBody, link_frames, make_group
+from .cover import cover
+from .parts import Part, centred_part
+from .shapes import Convex
+from .tables import CheckerTables, PlacedObject, build_scene
+from .world import AttachedObject, WorldSnapshot
+
+if TYPE_CHECKING:
+    from .codegen.engine import FramesCode
+
+
+def scene_of(body: RobotBody, snapshot: WorldSnapshot, frames: FramesCode, padding: float = 0.0) -> CheckerTables:
+    """Tables of a robot, thicker by the padding [m], with what it carries, in its world."""
+    groups, pairs = groups_and_pairs(body, snapshot)
+    objects = [
+        PlacedObject(thing.name, thing.shape, thing.T_base_object, _allowed_bits(thing.name, groups, snapshot))
+        for thing in snapshot.objects.values()
+    ]
+    chain = body.chain
+    owners = (frames, tuple(groups))
+    return build_scene(
+        frames.address, chain.n, len(chain.bodies), groups, pairs, objects, pad=padding, keep_alive=owners
+    )
+
+
+def groups_and_pairs(body: RobotBody, snapshot: WorldSnapshot) -> tuple[list[Group], list[GroupPair]]:
+    """The robot's links and what they carry, those that stand still first, and the pairs that must not touch."""
+    carried = [carried_group(body, item) for item in snapshot.attached.values()]
+    static = [group for group in (*body.groups, *carried) if group.frame == 0]
+    groups = [*static, *(group for group in (*carried, *body.groups) if group.frame > 0)]
+    numbers = {group.name: index for index, group in enumerate(groups)}
+    pairs = []
+    for pair in body.pairs:
+        first, second = body.groups[pair.first].name, body.groups[pair.second].name
+        if not snapshot.may_touch(first, second):
+            pairs.append(GroupPair(numbers[first], numbers[second], pair.part_pairs))
+    for item in snapshot.attached.values():
+        pairs += _carried_pairs(item, groups, numbers, snapshot)
+    return groups, pairs
+
+
+def _allowed_bits(name: str, groups: Sequence[Group], snapshot: WorldSnapshot) -> int:
+    return sum(1 << index for index, group in enumerate(groups) if snapshot.may_touch(name, group.name))
+
+
+@functools.lru_cache(maxsize=64)
+def carried_group(body: RobotBody, item: AttachedObject) -> Group:
+    """What a carried object adds to the robot, in the frame of the body that it moves with."""
+    frames = link_frames(body.chain)
+    if item.link not in frames:
+        raise UnknownLink(item.link, body.chain.link_names)
+    R, p = frames[item.link]
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = R, p
+    part = centred_part(item.shape, T @ item.T_link_object)
+    own = _own_spheres(item.shape, body.overshoot)
+    middle = part.T_frame_shape
+    spheres = np.column_stack([own[:, :3] @ middle[:3, :3].T + middle[:3, 3], own[:, 3:]])
+    return make_group(item.name, body.frame_of(item.link), (part,), spheres)
+
+
+@functools.lru_cache(maxsize=256)
+def _own_spheres(shape: Convex, overshoot: float) -> Array:
+    """Covering spheres of a carried shape about its middle; the same object is often picked up again."""
+    return cover([Part(centred_part(shape, np.eye(4)).shape, np.eye(4))], overshoot)
+
+
+def _carried_pairs(
+    item: AttachedObject, groups: Sequence[Group], numbers: dict[str, int], snapshot: WorldSnapshot
+) -> list[GroupPair]:
+    """A carried object against all that does not move with it, but for the links that it may touch."""
+    own = numbers[item.name]
+    free = {item.link, *item.touch_links}
+    pairs = []
+    for index, group in enumerate(groups):
+        same = group.frame == groups[own].frame
+        counted = group.name in snapshot.attached and index <= own
+        if same or counted or group.name in free or snapshot.may_touch(item.name, group.name):
+            continue
+        pairs.append(GroupPair(own, index, tuple((0, part) for part in range(len(group.parts)))))
+    return pairs

@@ -1,0 +1,1 @@
+"""Reading and writing URDF and xacro."""

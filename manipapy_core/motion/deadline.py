@@ -1,0 +1,84 @@
+"""The clock and the caller's wish to stop, looked at between short pieces of work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ..errors import InputError, ManipapyError
+from .result import PlanPhase, PlanStatus, Timings
+
+Cancel = Callable[[], bool] | threading.Event
+Progress = Callable[[PlanPhase, float], None]
+"""Is told the phase and the best cost so far (infinite before there is one)."""
+
+
+class Stopped(ManipapyError):
+    """Planning ends early; `plan` turns this into its result."""
+
+    def __init__(self, status: PlanStatus, message: str):
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+class Deadline:
+    """Time since the start of planning, split by phase."""
+
+    def __init__(self, timeout: float, cancel: Cancel | None = None, progress: Progress | None = None):
+        if not timeout > 0.0:
+            raise InputError(f"timeout is {timeout!r}; give a positive number of seconds")
+        if cancel is not None and not callable(cancel) and not isinstance(cancel, threading.Event):
+            raise InputError(f"cancel is {type(cancel).__name__}; give a threading.Event or a function of no arguments")
+        self.timeout, self._progress = timeout, progress
+        self._cancelled = cancel.is_set if isinstance(cancel, threading.Event) else cancel
+        self._begin = self._mark = time.perf_counter()
+        self._phase: PlanPhase | None = None
+        self._spent = dict.fromkeys(PlanPhase, 0.0)
+
+    def enter(self, phase: PlanPhase, cost: float = float("inf")) -> None:
+        """Begins a phase; raises `Stopped` if planning is to end, naming the phase in which that was wanted."""
+        if self._phase is not None:
+            self.check()
+        self._book()
+        self._phase = phase
+        if self._progress is not None:
+            self._progress(phase, cost)
+        self.check()
+
+    def check(self) -> None:
+        """Raises `Stopped` if the time is over or the caller does not want to go on."""
+        phase = "planning" if self._phase is None else self._phase.value
+        if self._cancelled is not None and self._cancelled():
+            raise Stopped(PlanStatus.CANCELLED, f"cancelled during the phase {phase!r}")
+        if self.over:
+            raise Stopped(
+                PlanStatus.TIMEOUT, f"{self.timeout:g} s were over during the phase {phase!r}; allow more time"
+            )
+
+    @property
+    def over(self) -> bool:
+        return time.perf_counter() - self._begin > self.timeout
+
+    @property
+    def left(self) -> float:
+        """Time that is left [s]."""
+        return max(0.0, self.timeout - (time.perf_counter() - self._begin))
+
+    def timings(self) -> Timings:
+        self._book()
+        spent, total = self._spent, time.perf_counter() - self._begin
+        return Timings(
+            spent[PlanPhase.GOALS],
+            spent[PlanPhase.SEARCH],
+            spent[PlanPhase.SMOOTHING],
+            spent[PlanPhase.TIME_LAW],
+            spent[PlanPhase.VERIFICATION],
+            total,
+        )
+
+    def _book(self) -> None:
+        now = time.perf_counter()
+        if self._phase is not None:
+            self._spent[self._phase] += now - self._mark
+        self._mark = now

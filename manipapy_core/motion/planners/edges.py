@@ -1,0 +1,126 @@
+"""Straight motions against the checker, from compiled code.
+
+The checker's machine code is called by its address, a plain number at run time, so that what Numba compiles (and keeps
+on disk) serves every robot and every world.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from ...compile_notice import announce_compilation
+
+announce_compilation()
+
+MOST_STRIDES = 1 << 20
+"""Of one motion: a step that is far too small must not make a call last for minutes."""
+
+
+def _call_by_address(typing_context, address, a, b, c, d, e):  # type: ignore[no-untyped-def]
+    """Calls a function of five 64-bit numbers that gives one."""
+    signature = types.int64(*[types.int64] * 6)
+
+    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        function = builder.inttoptr(arguments[0], ir.FunctionType(word, [word] * 5).as_pointer())
+        return builder.call(function, list(arguments[1:]))
+
+    return signature, generate
+
+
+call_five: Any = intrinsic(_call_by_address)
+
+PIECES = 16
+"""A motion that is not clear at first sight is cut into so many."""
+EDGE, CHECK, SCENE, LANES = range(4)
+"""What the `code` of a planning space holds: two addresses of code, the tables, how many samples go together."""
+COUNTED_EDGES, COUNTED_SAMPLES = range(2)
+"""What `books` counts."""
+
+
+@njit(cache=True, nogil=True)
+def next_random(state):  # type: ignore[no-untyped-def]
+    """A number in [0, 1) from 64 bits of state (xorshift by G. Marsaglia): the same everywhere for the same seed."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True, nogil=True)
+def seed_random(state, seed):  # type: ignore[no-untyped-def]
+    """Spreads a seed over the state, which must not be zero."""
+    state[0] = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
+    if state[0] == np.uint64(0):
+        state[0] = np.uint64(1)
+    for _ in range(8):
+        next_random(state)
+
+
+@njit(cache=True, nogil=True)
+def samples_of(a, b, step, weights):  # type: ignore[no-untyped-def]
+    """How many intervals a motion is cut into: joints move less than a step, and no point of the arm more than a unit.
+
+    Args:
+        step: Euclidean distance over the joints [rad or m].
+        weights: Units that the farthest point moves per joint [1/rad or 1/m]; zeros leave only the step.
+    """
+    square, travel = 0.0, 0.0
+    for j in range(a.shape[0]):
+        way = abs(b[j] - a[j])
+        square += way * way
+        travel += way * weights[j]
+    return max(math.sqrt(square) / step, travel)
+
+
+@njit(cache=True, nogil=True)
+def is_free(code, a, b, step, weights, work, books):  # type: ignore[no-untyped-def]
+    """Whether the straight motion from a to b is free at its samples, both ends included."""
+    wanted = samples_of(a, b, step, weights) + 1.0
+    strides = min(max(1, math.ceil(wanted / code[LANES])), MOST_STRIDES)
+    books[COUNTED_EDGES] += 1
+    books[COUNTED_SAMPLES] += strides * code[LANES]
+    return call_five(code[EDGE], code[SCENE], a.ctypes.data, b.ctypes.data, strides, work.ctypes.data) == 0
+
+
+@njit(cache=True, nogil=True)
+def is_certain(thick, fine, a, b, step, thick_weights, fine_weights, work, books):  # type: ignore[no-untyped-def]
+    """Whether a motion is free between its samples too.
+
+    A thicker robot may be looked at less densely. Only the parts of a motion where that one touches something are
+    looked at with the finer one.
+    """
+    if is_free(thick, a, b, step, thick_weights, work, books):
+        return True
+    n = a.shape[0]
+    begin, end = np.empty(n), np.empty(n)
+    for piece in range(PIECES):
+        for j in range(n):
+            begin[j] = a[j] + (b[j] - a[j]) * (piece / PIECES)
+            end[j] = a[j] + (b[j] - a[j]) * ((piece + 1) / PIECES)
+        if is_free(thick, begin, end, step, thick_weights, work, books):
+            continue
+        if not is_free(fine, begin, end, step, fine_weights, work, books):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def first_uncertain(thick, fine, rows, step, thick_weights, fine_weights, work, books):  # type: ignore[no-untyped-def]
+    """Number of the first piece of a polyline (rows, n) that is not free for certain; -1 if all are."""
+    n = rows.shape[1]
+    begin, end = np.empty(n), np.empty(n)
+    for i in range(rows.shape[0] - 1):
+        for j in range(n):
+            begin[j], end[j] = rows[i, j], rows[i + 1, j]
+        if not is_certain(thick, fine, begin, end, step, thick_weights, fine_weights, work, books):
+            return i
+    return -1

@@ -1,0 +1,1 @@
+"""Smooth paths and time parameterization."""

@@ -1,0 +1,268 @@
+"""When a path is where: pieces of constant acceleration, averaged over a short window so that nothing jerks.
+
+The average of a law over a window that slides along it takes longer by the window, keeps to the same speeds and
+accelerations, and its acceleration changes gradually. It is evaluated exactly: the pieces and their integral are
+polynomials.
+
+From a path to a trajectory that keeps to every limit: time-optimal, by toppra, or with bounded jerk by ruckig.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import ManipapyError, MissingPackage
+from ...trajectory.bounds import MotionBounds
+from ...trajectory.point_to_point import JointTrajectory
+from ...typing import Array
+from ..space import PlanningSpace
+from ..verify import Efforts, Verification, verify
+from .paths import BlendedPath, SplinePath
+from .topp import durations, fastest_squared_speeds
+
+WINDOW = 0.02
+"""[s]"""
+
+
+@dataclass(frozen=True, eq=False)
+class TimedPath:
+    """A path and the law by which it is travelled, from rest to rest."""
+
+    path: BlendedPath | SplinePath
+    grid: Array
+    """Lengths at which the acceleration may change [rad or m], shape (N,)."""
+    squared_speeds: Array
+    """Before averaging and stretching [rad²/s² or m²/s²], shape (N,)."""
+    window: float = WINDOW
+    """[s]"""
+    stretch: float = 1.0
+    """All times are multiplied by this."""
+
+    @cached_property
+    def _times(self) -> Array:
+        return np.append(0.0, np.cumsum(durations(self.grid, self.squared_speeds)))
+
+    @cached_property
+    def _accelerations(self) -> Array:
+        return np.diff(self.squared_speeds) / (2.0 * np.diff(self.grid))
+
+    @cached_property
+    def _integrals(self) -> Array:
+        """Of the length over time, at the times of the grid."""
+        h, v = np.diff(self._times), np.sqrt(self.squared_speeds[:-1])
+        return np.append(0.0, np.cumsum(h * (self.grid[:-1] + h * (v / 2.0 + h * self._accelerations / 6.0))))
+
+    @property
+    def duration(self) -> float:
+        """From rest to rest [s]."""
+        return self.stretch * (float(self._times[-1]) + self.window)
+
+    def slower(self, factor: float) -> TimedPath:
+        """The same law with all times multiplied."""
+        return replace(self, stretch=self.stretch * factor)
+
+    def length_at(self, times: Array) -> tuple[Array, Array, Array]:
+        """Length along the path, its rate and the rate of that, shape (N,) each.
+
+        Args:
+            times: [s], shape (N,).
+        """
+        t = np.asarray(times) / self.stretch
+        ahead, behind = self._pieces(t), self._pieces(t - self.window)
+        s, v, u = ((one - other) / self.window for one, other in zip(ahead, behind))
+        return np.clip(s, 0.0, self.path.length), v / self.stretch, u / self.stretch**2
+
+    def _pieces(self, t: Array) -> tuple[Array, Array, Array]:
+        """Integral of the length, length and speed of the law before averaging; at rest before and after it."""
+        last = self._times[-1]
+        inside = np.clip(t, 0.0, last)
+        piece = np.clip(np.searchsorted(self._times, inside, side="right") - 1, 0, len(self._accelerations) - 1)
+        h = inside - self._times[piece]
+        s, v, u = self.grid[piece], np.sqrt(self.squared_speeds[piece]), self._accelerations[piece]
+        integral = self._integrals[piece] + h * (s + h * (v / 2.0 + h * u / 6.0))
+        integral += np.maximum(t - last, 0.0) * self.grid[-1]
+        return integral, s + h * (v + h * u / 2.0), v + h * u
+
+    def at(self, times: Array) -> tuple[Array, Array, Array]:
+        """Joint positions, velocities and accelerations, shape (N, n) each.
+
+        Args:
+            times: [s], shape (N,).
+        """
+        s, v, u = self.length_at(times)
+        q, slope, bend = self.path.evaluate(s)
+        v, u = v[:, None], u[:, None]
+        return q, slope * v, slope * u + bend * v * v
+
+    def sampled(self, period: float) -> JointTrajectory:
+        """Samples at most a period apart, exactly at rest at both ends [s]."""
+        times = np.linspace(0.0, self.duration, max(2, int(np.ceil(self.duration / period)) + 1))
+        q, qd, qdd = self.at(times)
+        q[0], q[-1] = self.path.corners[0], self.path.corners[-1]
+        for rates in (qd, qdd):
+            rates[0] = rates[-1] = 0.0
+        return JointTrajectory(times, q, qd, qdd)
+
+
+Path = BlendedPath | SplinePath
+
+PERIOD = 0.01
+"""Of the samples of a trajectory [s]."""
+STRETCHES = 24
+"""How often a law that overshoots is made slower before it is given up."""
+
+
+class TimeLaw(enum.Enum):
+    """By which a path gets its times."""
+
+    OPTIMAL = "optimal"
+    """Time-optimal under velocity, acceleration and, if asked for, effort limits; jerk is kept by slowing down."""
+    TOPPRA = "toppra"
+    """The same by the package toppra, without efforts."""
+    RUCKIG = "ruckig"
+    """Time-optimal with bounded jerk by the package ruckig; stops at every corner, so the path stays a polyline."""
+
+
+class LawRejected(ManipapyError):
+    """A trajectory that does not keep to its limits, however slow."""
+
+    def __init__(self, verification: Verification):
+        v = verification
+        super().__init__(
+            f"the trajectory cannot keep to its limits: velocity {v.velocity:.3g}, acceleration {v.acceleration:.3g}, "
+            f"jerk {v.jerk:.3g}, effort {v.effort:.3g} of the limit, {v.outside:.3g} beyond a position limit; "
+            "can the arm hold itself there, and is the path inside its limits?"
+        )
+        self.verification = verification
+
+
+def timed_trajectory(
+    path: Path,
+    bounds: MotionBounds,
+    *,
+    law: TimeLaw = TimeLaw.OPTIMAL,
+    efforts: Efforts | None = None,
+    space: PlanningSpace | None = None,
+    period: float = PERIOD,
+) -> tuple[JointTrajectory, Verification]:
+    """A trajectory along a path, verified densely; where it overshoots a limit it is made slower.
+
+    Args:
+        efforts: The arm's inverse dynamics, needed if efforts are bounded.
+        space: Compare with the world too.
+        period: Longest time between two samples [s].
+
+    Raises:
+        LawRejected: It overshoots even when slow.
+    """
+    if law is TimeLaw.RUCKIG:
+        trajectory = ruckig_law(path.corners, bounds, period)
+    elif law is TimeLaw.TOPPRA:
+        trajectory = toppra_law(path, bounds, period)
+    else:
+        trajectory = time_optimal(path, bounds, efforts).sampled(period)
+    for _ in range(STRETCHES):
+        seen = verify(trajectory, bounds, efforts=efforts)
+        if seen.within_limits:
+            return trajectory, seen if space is None else seen.compared(trajectory, space)
+        if seen.outside > 1e-6:
+            break
+        trajectory = slower(trajectory, seen.stretch if seen.stretch > 1.0 else 1.05)
+    raise LawRejected(seen)
+
+
+def slower(trajectory: JointTrajectory, factor: float) -> JointTrajectory:
+    """The same motion with all times multiplied."""
+    return replace(
+        trajectory,
+        times=trajectory.times * factor,
+        velocities=trajectory.velocities / factor,
+        accelerations=trajectory.accelerations / factor**2,
+    )
+
+
+def time_optimal(path: Path, bounds: MotionBounds, efforts: Efforts | None = None) -> TimedPath:
+    """The fastest law along a path, from rest to rest."""
+    grid = path.grid()
+    q, slope, bend = path.evaluate(grid)
+    with np.errstate(divide="ignore"):
+        ceiling = np.min((bounds.velocity / np.abs(slope)) ** 2, axis=1)
+    limit = np.broadcast_to(bounds.acceleration, q.shape)
+    rows, speeds, least, most = [slope], [bend], [-limit], [limit]
+    if efforts is not None and np.isfinite(bounds.effort).any():
+        still = np.zeros_like(q)
+        holding = efforts(q, still, still)
+        rows.append(efforts(q, still, slope) - holding)
+        speeds.append(efforts(q, slope, bend) - holding)
+        finite = np.where(np.isfinite(bounds.effort), bounds.effort, 1e12)
+        least.append(-finite - holding)
+        most.append(finite - holding)
+    a, b, lower, upper = (np.hstack(part) for part in (rows, speeds, least, most))
+    x, _ = fastest_squared_speeds(grid, a, b, lower, upper, ceiling)
+    jerky = np.isfinite(bounds.jerk)
+    # A jerk limit is met by a window as long as the joint takes to build up its acceleration.
+    windows = bounds.acceleration[jerky] / bounds.jerk[jerky]
+    return TimedPath(path, grid, x, max(WINDOW, float(windows.max(initial=0.0))))
+
+
+def toppra_law(path: Path, bounds: MotionBounds, period: float) -> JointTrajectory:
+    """By toppra with its `Interpolation` scheme and constant acceleration between grid points."""
+    try:
+        import toppra
+        from toppra import algorithm, constraint
+    except ImportError:
+        raise MissingPackage("toppra", "TimeLaw.TOPPRA", "planning") from None
+    import logging
+
+    logging.getLogger("toppra").setLevel(logging.ERROR)
+    grid = path.grid()
+    curve = toppra.SplineInterpolator(grid, path.evaluate(grid)[0])
+    velocity = constraint.JointVelocityConstraint(np.column_stack([-bounds.velocity, bounds.velocity]))
+    acceleration = constraint.JointAccelerationConstraint(
+        np.column_stack([-bounds.acceleration, bounds.acceleration]),
+        discretization_scheme=constraint.DiscretizationType.Interpolation,
+    )
+    solver = algorithm.TOPPRA([velocity, acceleration], curve, gridpoints=grid, parametrizer="ParametrizeConstAccel")
+    timed = solver.compute_trajectory()
+    if timed is None:
+        raise LawRejected(Verification(np.inf, np.inf, 0.0, 0.0, 0.0, 0.0, None, 0))
+    times = np.linspace(0.0, timed.duration, max(2, int(np.ceil(timed.duration / period)) + 1))
+    q, qd, qdd = (np.array(timed(times, order)) for order in range(3))
+    q[0], q[-1] = path.corners[0], path.corners[-1]
+    qd[0] = qd[-1] = 0.0
+    return JointTrajectory(times, q, qd, qdd)
+
+
+def ruckig_law(corners: Array, bounds: MotionBounds, period: float) -> JointTrajectory:
+    """From corner to corner by ruckig, at rest at each: its waypoints would be sent to a server, so none are given."""
+    try:
+        import ruckig
+    except ImportError:
+        raise MissingPackage("ruckig", "TimeLaw.RUCKIG", "planning") from None
+    n = corners.shape[1]
+    solver, order = ruckig.Ruckig(n), ruckig.InputParameter(n)
+    order.synchronization = ruckig.Synchronization.Phase
+    order.max_velocity, order.max_acceleration = bounds.velocity.tolist(), bounds.acceleration.tolist()
+    order.max_jerk = bounds.jerk.tolist()
+    parts: list[tuple[Array, ...]] = []
+    begin = 0.0
+    for start, goal in itertools.pairwise(corners):
+        order.current_position, order.target_position = start.tolist(), goal.tolist()
+        found = ruckig.Trajectory(n)
+        result = solver.calculate(order, found)
+        if result not in (ruckig.Result.Working, ruckig.Result.Finished):
+            raise LawRejected(Verification(np.inf, np.inf, np.inf, 0.0, 0.0, 0.0, None, 0))
+        times = np.linspace(0.0, found.duration, max(2, int(np.ceil(found.duration / period)) + 1))
+        q, qd, qdd = (np.array(values) for values in zip(*(found.at_time(time)[:3] for time in times)))
+        q[0], q[-1] = start, goal
+        for rates in (qd, qdd):
+            rates[0] = rates[-1] = 0.0
+        keep = slice(None) if not parts else slice(1, None)
+        parts.append((begin + times[keep], q[keep], qd[keep], qdd[keep]))
+        begin += found.duration
+    return JointTrajectory(*(np.concatenate(values) for values in zip(*parts)))

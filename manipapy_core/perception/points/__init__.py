@@ -1,0 +1,1 @@
+"""Point clouds: voxel grid, outliers, planes, DBSCAN, self filter."""

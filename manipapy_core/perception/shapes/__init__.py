@@ -1,0 +1,1 @@
+"""Shapes of objects from clusters of points."""

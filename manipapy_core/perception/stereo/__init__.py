@@ -1,0 +1,1 @@
+"""Cameras, stereo matching and depth."""

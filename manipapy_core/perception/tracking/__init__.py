@@ -1,0 +1,1 @@
+"""Obstacles tracked over frames."""

@@ -1,0 +1,39 @@
+"""Reachability maps, workspace and base placement."""
+
+from .build import build_map, verify_edges
+from .footprint import Polygon, centre_of_mass, stands
+from .grid4 import Grid
+from .grid6 import PoseGrid
+from .map_spec import MapSpec
+from .placement import BasePlacement, Combine, Floor, PlacementMap, place_base, score_floor
+from .reach_map import ReachMap
+from .self_distance import self_distances
+from .storage import NotAMap, OtherRobot, load_map, save_map
+from .workspace import MapVoxels, Workspace, sample_workspace, voxels
+
+__all__ = [
+    "BasePlacement",
+    "Combine",
+    "Floor",
+    "Grid",
+    "MapSpec",
+    "MapVoxels",
+    "NotAMap",
+    "OtherRobot",
+    "PlacementMap",
+    "Polygon",
+    "PoseGrid",
+    "ReachMap",
+    "Workspace",
+    "build_map",
+    "centre_of_mass",
+    "load_map",
+    "place_base",
+    "sample_workspace",
+    "save_map",
+    "score_floor",
+    "self_distances",
+    "stands",
+    "verify_edges",
+    "voxels",
+]

@@ -1,0 +1,204 @@
+"""Arrays in one file, with where they come from written beside them: NumPy's archives, or HDF5 by the file's ending.
+
+A file is written beside its place and renamed into it, so that a reader sees all of it or the one before. Neither kind
+holds code. In an archive of NumPy the attributes are one array of JSON; in HDF5 they are attributes, JSON each.
+
+Reachability maps in files: what a map is, whose it is, and who may read it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler.mechanism import from_chain
+from ..errors import InputError
+from ..ik.bounds import search_bounds
+from ..model.chain import Chain
+from .grid4 import Grid
+from .grid6 import PoseGrid
+from .reach_map import ReachMap
+
+FORMAT = 2
+HDF5_ENDINGS = (".h5", ".hdf5")
+HDF5_BEGINNING = b"\x89HDF"
+
+Tables = dict[str, NDArray[Any]]
+
+
+class NotAMap(InputError):
+    """A file that is no reachability map, or one that this version cannot read."""
+
+    def __init__(self, path: Path, reason: str):
+        super().__init__(f"{path}: {reason}; build the map again")
+        self.path, self.reason = path, reason
+
+
+def write_archive(path: Path, attributes: Mapping[str, Any], tables: Mapping[str, NDArray[Any]]) -> None:
+    """All or nothing: a reader never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # What is unfinished is named map.h5.part, and is of the same kind.
+    write = _write_hdf5 if any(ending in HDF5_ENDINGS for ending in path.suffixes) else _write_numpy
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        os.close(handle)
+        write(name, attributes, tables)
+        with open(name, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_archive(path: Path) -> tuple[dict[str, Any], Tables]:
+    """Attributes and tables of a file of either kind.
+
+    Raises:
+        NotAMap: If it is something else.
+    """
+    try:
+        with open(path, "rb") as file:
+            hdf5 = file.read(len(HDF5_BEGINNING)) == HDF5_BEGINNING
+        attributes, tables = (_read_hdf5 if hdf5 else _read_numpy)(path)
+    except FileNotFoundError:
+        raise NotAMap(path, "no such file") from None
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise NotAMap(path, f"cannot be read as a map ({error})") from error
+    if not isinstance(attributes, dict) or attributes.get("format") != FORMAT:
+        raise NotAMap(path, f"is not of format {FORMAT}")
+    return attributes, tables
+
+
+def _write_numpy(name: str, attributes: Mapping[str, Any], tables: Mapping[str, NDArray[Any]]) -> None:
+    text = np.frombuffer(json.dumps(attributes).encode(), dtype=np.uint8)
+    with open(name, "wb") as file:
+        np.savez(file, attributes=text, **tables)  # type: ignore[arg-type]
+
+
+def _read_numpy(path: Path) -> tuple[dict[str, Any], Tables]:
+    with np.load(path, allow_pickle=False) as archive:
+        attributes = json.loads(bytes(archive["attributes"]).decode())
+        return attributes, {name: archive[name] for name in archive.files if name != "attributes"}
+
+
+def _write_hdf5(name: str, attributes: Mapping[str, Any], tables: Mapping[str, NDArray[Any]]) -> None:
+    with _h5py().File(name, "w") as file:
+        for key, value in attributes.items():
+            file.attrs[key] = json.dumps(value)
+        for key, table in tables.items():
+            # Most cells say little: neighbours compress to a third or less. An empty table cannot be cut into chunks.
+            file.create_dataset(key, data=table, **({"compression": "gzip", "shuffle": True} if table.size else {}))
+
+
+def _read_hdf5(path: Path) -> tuple[dict[str, Any], Tables]:
+    with _h5py().File(path, "r") as file:
+        attributes = {key: json.loads(value) for key, value in file.attrs.items()}
+        return attributes, {key: np.asarray(table) for key, table in file.items()}
+
+
+def _h5py() -> Any:
+    try:
+        return importlib.import_module("h5py")
+    except ImportError as error:
+        raise ImportError("HDF5 files need h5py; install it with: pip install 'manipapy[big]'") from error
+
+
+TABLES = ("cell", "count", "best", "penalised", "seed", "clearance", "open", "share")
+
+
+class OtherRobot(InputError):
+    """A map that was made for another arm, or by another plan."""
+
+    def __init__(self, path: Path, differences: Mapping[str, tuple[object, object]]):
+        listing = "; ".join(f"{name}: {theirs!r} there, {ours!r} here" for name, (theirs, ours) in differences.items())
+        super().__init__(f"{path} is a map of another arm or plan ({listing}); build this one under another name")
+        self.path, self.differences = path, dict(differences)
+
+
+def identity(chain: Chain) -> dict[str, Any]:
+    """What a map must agree with: geometry, limits and ends of the arm."""
+    bounds = search_bounds(chain, True)
+    limits = np.concatenate([bounds.lower, bounds.upper]).tobytes()
+    return {
+        "robot": chain.robot_name,
+        "base": chain.base,
+        "tip": chain.tip,
+        "joints": list(chain.joint_names),
+        "geometry": hashlib.sha256(from_chain(chain).digest().encode()).hexdigest()[:16],
+        "limits": hashlib.sha256(limits).hexdigest()[:16],
+    }
+
+
+def grid_attributes(grid: Grid | PoseGrid) -> dict[str, Any]:
+    common = {"resolution": grid.resolution, "shape": list(grid.shape), "frame": grid.frame.tolist()}
+    if isinstance(grid, PoseGrid):
+        angles = {"tilts": grid.tilts, "rolls": grid.rolls, "seen_from_tip": grid.seen_from_tip}
+        return {**common, **angles, "lowest": grid.lowest.tolist()}
+    return {**common, "lowest": grid.lowest, "radius": grid.radius}
+
+
+def grid_from(attributes: Mapping[str, Any]) -> Grid | PoseGrid:
+    resolution, frame = attributes["resolution"], np.array(attributes["frame"])
+    shape = tuple(int(length) for length in attributes["shape"])
+    if len(shape) == 3:
+        angles = (attributes["tilts"], attributes["rolls"], attributes["seen_from_tip"])
+        return PoseGrid(resolution, shape, *angles, np.array(attributes["lowest"]), frame)
+    assert len(shape) == 4
+    return Grid(resolution, shape, attributes["lowest"], attributes["radius"], frame)
+
+
+def versions() -> dict[str, str]:
+    found = {}
+    for name in ("manipapy", "numpy", "numba"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def save_map(reach: ReachMap, path: str | os.PathLike[str]) -> None:
+    """Writes a map, all or nothing."""
+    attributes = {
+        **reach.attributes,
+        "format": FORMAT,
+        "identity": identity(reach.chain),
+        "grid": grid_attributes(reach.grid),
+        "versions": versions(),
+    }
+    write_archive(Path(path), attributes, {name: getattr(reach, name) for name in TABLES})
+
+
+def load_map(path: str | os.PathLike[str], chain: Chain) -> ReachMap:
+    """Reads a map for an arm.
+
+    Raises:
+        OtherRobot: If it was made for an arm with another geometry, other limits or other ends.
+        NotAMap: If it is something else.
+    """
+    file = Path(path)
+    attributes, tables = read_archive(file)
+    if any(name not in tables for name in TABLES):
+        raise NotAMap(file, "is not finished: some tables are missing")
+    require_same(file, attributes["identity"], identity(chain))
+    known = ("format", "identity", "grid", "versions")
+    rest = {name: value for name, value in attributes.items() if name not in known}
+    return ReachMap.of_tables(chain, grid_from(attributes["grid"]), tables, rest)
+
+
+def require_same(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+    different = {name: (theirs.get(name), ours[name]) for name in ours if theirs.get(name) != ours[name]}
+    if different:
+        raise OtherRobot(path, different)

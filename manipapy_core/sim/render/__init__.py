@@ -1,0 +1,1 @@
+"""Rendering of the simulated world: stereo cameras and still images."""

@@ -1,0 +1,210 @@
+"""A simulated robot: commands by joint name in, joint states and ground truth out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler import kernels_of
+from ..model.robot import Robot
+from ..typing import Array
+from .bullet import BulletClient
+from .bullet_robot import BulletRobot
+from .drive import Drive, DriveMode, DriveSettings, DriveState, DriveStatus
+from .errors import NotSimulable
+
+
+@dataclass(frozen=True, eq=False)
+class JointStates:
+    """Joints at one instant; arrays are in the order of `names`."""
+
+    time: float
+    """Simulated time [s]."""
+    names: tuple[str, ...]
+    q: Array
+    """Positions [rad or m], shape (n,)."""
+    qd: Array
+    """Velocities [rad/s or m/s], shape (n,)."""
+    effort: Array
+    """What the drives applied in the last step, limits included [N m or N], shape (n,); 0 for mimic joints."""
+
+
+@dataclass(frozen=True)
+class SimContact:
+    """A place where a link touches something."""
+
+    link: str
+    other: str
+    """Name of the object or link that it touches."""
+    force: float
+    """Along the normal [N]."""
+    depth: float
+    """How far the two overlap [m]; negative for a gap."""
+
+
+class SimRobot:
+    """One robot in a `World`, which makes it with `add_robot` and steps it."""
+
+    def __init__(
+        self,
+        client: BulletClient,
+        name: str,
+        robot: Robot,
+        T_world_base: Array,
+        settings: DriveSettings,
+        *,
+        gravity_world: Array,
+        time_step: float,
+        clock: Callable[[], float],
+        lock: threading.RLock,
+        visuals: bool,
+        name_of_body: Callable[[int, int], str],
+    ):
+        self.name, self.robot = name, robot
+        self.chain = robot.tree()
+        """The whole robot with every joint free; the order of its joints is that of all arrays here."""
+        self.T_world_base = T_world_base
+        """Where the root link stands [m], shape (4, 4)."""
+        self._client, self._clock, self._lock = client, clock, lock
+        self._visuals, self._name_of_body = visuals, name_of_body
+        self._require_mass()
+        gravity_base = np.ascontiguousarray(T_world_base[:3, :3].T @ gravity_world)
+        self._drive = Drive(self.chain, gravity_base, time_step, settings)
+        self._load()
+        self._home = self._body.nearest_to_zero()
+        self.reset()
+
+    def _load(self) -> None:
+        """Make the body in PyBullet, also when the world is built anew."""
+        self._body = BulletRobot(
+            self._client, self.robot, self.chain, self.T_world_base, visuals=self._visuals, collisions=True
+        )
+        self._body.prepare_physics()
+
+    def _require_mass(self) -> None:
+        """PyBullet answers a joint that moves nothing with NaN, so it is refused before."""
+        inertia = kernels_of(self.chain).mass_matrix.run(np.zeros(self.chain.n)).diagonal()
+        weightless = [name for name, value in zip(self.chain.joint_names, inertia) if not value > 0.0]
+        if weightless:
+            raise NotSimulable(self.robot.name, weightless)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Joints that take commands, in the order of arrays without names; mimic joints follow by themselves."""
+        return self.chain.joint_names
+
+    @property
+    def body_id(self) -> int:
+        """PyBullet's number of this robot."""
+        return self._body.id
+
+    @property
+    def settings(self) -> DriveSettings:
+        """Timeouts and what ends a hold; may be changed at any time."""
+        return self._drive.settings
+
+    @settings.setter
+    def settings(self, settings: DriveSettings) -> None:
+        with self._lock:
+            self._drive.settings = settings
+
+    def command(self, mode: DriveMode, values: ArrayLike, joints: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Take a command; it is in force until the next one, or until it is too old (see `DriveSettings`).
+
+        Args:
+            mode: EFFORT, VELOCITY or POSITION.
+            values: One number per joint [N m or N, rad/s or m/s, rad or m].
+            joints: Names in the order of the values; `joint_names` if not given. Others keep their commands.
+
+        Returns:
+            Names of the joints whose value was cut to a limit of the robot.
+
+        Raises:
+            CommandRefused: Not finite, wrong names or count, or the joint is held; nothing has changed.
+        """
+        with self._lock:
+            return self._drive.command(mode, values, joints, self._clock(), self._body.positions_and_velocities)
+
+    def hold(self, joints: Sequence[str] | None = None) -> None:
+        """Bring joints (all if not given) to a stop and keep them there."""
+        with self._lock:
+            self._drive.hold(joints)
+
+    def enable(self, joints: Sequence[str] | None = None) -> None:
+        """Let joints (all if not given) that were held take commands again."""
+        with self._lock:
+            self._drive.enable(joints)
+
+    def status(self) -> DriveStatus:
+        """Modes, holds with their reasons, limited joints, counts of timeouts and refusals."""
+        with self._lock:
+            return self._drive.status()
+
+    def state(self, *, mimic: bool = False) -> JointStates:
+        """Measured joint states.
+
+        Args:
+            mimic: With the joints that follow others, in the order of the description.
+        """
+        with self._lock:
+            time, effort = self._clock(), self._drive.state.effort.copy()
+            if not mimic:
+                return JointStates(time, self.chain.joint_names, *self._body.positions_and_velocities(), effort)
+            names = self._body.moving_names
+            by_name = dict(zip(self.chain.joint_names, effort))
+            efforts = np.array([by_name.get(name, 0.0) for name in names])
+            return JointStates(time, names, *self._body.moving_states(), efforts)
+
+    def link_pose(self, name: str) -> Array:
+        """Ground truth T_world_link, shape (4, 4)."""
+        with self._lock:
+            return self._body.link_pose(name)
+
+    def link_poses(self) -> dict[str, Array]:
+        """Ground truth T_world_link of every link by name."""
+        with self._lock:
+            return self._body.link_poses()
+
+    def contacts(self) -> tuple[SimContact, ...]:
+        """Where links touched something in the last step."""
+        with self._lock:
+            found = []
+            for point in self._client.getContactPoints(self._body.id):
+                body_a, body_b, link_a, link_b = point[1:5]
+                if body_a != self._body.id:
+                    body_b, link_a, link_b = body_a, link_b, link_a
+                link, other = self._body.link_name(link_a), self._name_of_body(body_b, link_b)
+                found.append(SimContact(link, other, force=float(point[9]), depth=-float(point[8])))
+            return tuple(found)
+
+    def reset(self, q: ArrayLike | Mapping[str, float] | None = None) -> None:
+        """Put the robot somewhere, at rest, holding, with all commands forgotten.
+
+        Args:
+            q: Positions [rad or m] in the order of `joint_names`, or by name; remembered for later resets. If not
+                given, the last one that was, and at first the position nearest to zero within the limits.
+        """
+        with self._lock:
+            if q is not None:
+                self._home = self._body.positions_from(q)
+            self._body.set_positions(self._home)
+            self._drive.reset(self._home)
+
+    def _actuate(self) -> None:
+        """Apply the efforts of the coming step."""
+        q, qd = self._body.positions_and_velocities()
+        self._body.apply_efforts(self._drive.efforts(q, qd, self._clock()))
+
+    def _positions(self) -> Array:
+        return self._body.positions_and_velocities()[0]
+
+    def _save(self) -> DriveState:
+        """What a step changes and PyBullet does not save."""
+        return self._drive.state.copy()
+
+    def _restore(self, saved: DriveState) -> None:
+        self._drive.state = saved.copy()

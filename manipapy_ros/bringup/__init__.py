@@ -1,0 +1,1 @@
+"""Starting all nodes: description, supervisor, launch files, commands."""

@@ -1,0 +1,210 @@
+"""The commands of `manipapy` that need ROS: up, plan, move, state, hold, reset.
+
+`manipapy_core.cli` finds `register` through the entry points of the package. rclpy and the messages are imported by
+the commands themselves, so that the others work without ROS.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from manipapy_core.errors import InputError, ManipapyError
+
+from .description import BringupMode, HandOff, Options, describe
+
+if TYPE_CHECKING:
+    from ..client.robot import RobotClient
+
+console = Console(highlight=False, soft_wrap=True)
+Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
+# typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
+Seconds = Annotated[Optional[float], typer.Option(help="End after so long [s]; until Ctrl-C when not given.")]  # noqa: UP045
+
+Values = Annotated[Optional[list[str]], typer.Argument(help="Numbers, negative ones too.")]  # noqa: UP045
+Joints = Annotated[bool, typer.Option("--joints", help="They are joint positions [rad or m], base first.")]
+Pose = Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of tip in base.")]
+Named = Annotated[str, typer.Option(help="A name that the planner knows, such as home, instead of numbers.")]
+Straight = Annotated[bool, typer.Option("--straight", help="With --pose: the tip goes in a straight line.")]
+Speed = Annotated[float, typer.Option(help="Share of the limits of velocity and acceleration.")]
+PlannerName = Annotated[str, typer.Option(help="rrt_connect, optimal, straight, potential_field or ompl.")]
+
+
+class NoRos(ManipapyError):
+    """A command that needs ROS where there is none."""
+
+    def __init__(self, missing: str):
+        super().__init__(
+            f"this command needs ROS 2, and {missing} is not installed; run `make setup`, or source a ROS 2 Jazzy "
+            "with manipapy_msgs built. `manipapy doctor` says more"
+        )
+        self.missing = missing
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `manipapy`."""
+    app.command()(up)
+    # Negative numbers look like options.
+    app.command(context_settings={"ignore_unknown_options": True})(move)
+    app.command(context_settings={"ignore_unknown_options": True})(plan)
+    app.command()(state)
+    app.command()(hold)
+    app.command()(reset)
+
+
+def up(
+    robot: Annotated[str, typer.Option(help="A name from config/, or a URDF or xacro file.")] = "ur5",
+    mode: Annotated[BringupMode, typer.Option(help="What stands behind joint_states.")] = BringupMode.SIM,
+    namespace: Namespace = "",
+    scene: Annotated[str, typer.Option(help="Around a simulated arm; empty for nothing.")] = "table",
+    params_file: Annotated[str, typer.Option(help="Parameters that win over config/<robot>.yaml.")] = "",
+    use_sim_time: Annotated[Optional[bool], typer.Option(help="As the mode needs it when not given.")] = None,  # noqa: UP045
+    hand_off: Annotated[HandOff, typer.Option(help="What leaves for real hardware.")] = HandOff.TRAJECTORY,
+    far_side_timeout: Annotated[float, typer.Option(help="When the hardware holds without efforts [s].")] = 0.0,
+    law: Annotated[str, typer.Option(help="Control law, such as computed_torque.")] = "",
+    on_failure: Annotated[str, typer.Option(help="When a node dies: stop or restart.")] = "stop",
+    autostart: Annotated[bool, typer.Option(help="Configure and activate.")] = True,
+    log_level: Annotated[str, typer.Option(help="debug, info, warn, error or fatal.")] = "info",
+    gui: Annotated[bool, typer.Option(help="Show PyBullet's window.")] = False,
+    planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
+    perception: Annotated[bool, typer.Option(help="Also see: stereo pictures to obstacles.")] = False,
+    capability: Annotated[bool, typer.Option(help="Also publish what the tip can do.")] = False,
+    viewer: Annotated[bool, typer.Option(help="Also show everything on a web page of this machine.")] = False,
+    real_time_factor: Annotated[float, typer.Option(help="Simulated seconds per second.")] = 1.0,
+    seconds: Seconds = None,
+) -> None:
+    """Start model server, controller and a simulated, mocked or real arm, and look after them."""
+    _require_ros()
+    from .up import run
+
+    options = Options(
+        robot=robot,
+        mode=mode,
+        namespace=namespace,
+        use_sim_time=use_sim_time,
+        params_file=params_file,
+        scene=scene,
+        hand_off=hand_off,
+        far_side_timeout=far_side_timeout,
+        law=law,
+        log_level=log_level,
+        gui=gui,
+        planner=planner,
+        perception=perception,
+        capability=capability,
+        viewer=viewer,
+        real_time_factor=real_time_factor,
+    )
+    raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
+
+
+def move(
+    values: Values = None,
+    joints: Joints = False,
+    pose: Pose = False,
+    named: Named = "",
+    straight: Straight = False,
+    namespace: Namespace = "",
+    speed: Speed = 0.3,
+    planner: PlannerName = "",
+) -> None:
+    """Move around obstacles: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `--pose 0.4 0.1 0.5 0 1 0 0`."""
+    numbers = _numbers(values or [])
+    _require_ros()
+    from ..client.goal_text import motion_request
+
+    with _robot(namespace) as robot:
+        request = motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner)
+        with console.status("planning") as line:
+            text, error = robot.move(request, lambda phase, share: line.update(f"{phase} {100 * share:.0f} %"))
+    console.print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
+
+
+def plan(
+    values: Values = None,
+    joints: Joints = False,
+    pose: Pose = False,
+    named: Named = "",
+    straight: Straight = False,
+    namespace: Namespace = "",
+    speed: Speed = 0.3,
+    planner: PlannerName = "",
+) -> None:
+    """Plan a motion without moving, and print how long it takes and where the time went."""
+    numbers = _numbers(values or [])
+    _require_ros()
+    from ..client.goal_text import motion_request
+
+    with _robot(namespace) as robot:
+        request = motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner)
+        console.print(robot.plan(request))
+
+
+def state(
+    namespace: Namespace = "",
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+) -> None:
+    """Print where the joints and the tip are, and how the controller is doing."""
+    from rich.live import Live
+
+    with _robot(namespace) as robot:
+        if not watch:
+            console.print(robot.table())
+            return
+        with Live(robot.table(), console=console, refresh_per_second=5) as live:
+            try:
+                while True:
+                    live.update(robot.table())
+            except KeyboardInterrupt:
+                return
+
+
+def hold(namespace: Namespace = "") -> None:
+    """Bring the arm to rest, whatever it is doing."""
+    with _robot(namespace) as robot:
+        console.print(escape(robot.arm.hold()))
+
+
+def reset(namespace: Namespace = "") -> None:
+    """Let an arm move again that the guard has stopped."""
+    with _robot(namespace) as robot:
+        console.print(escape(robot.arm.reset()))
+
+
+def _numbers(words: list[str]) -> list[float]:
+    """Numbers apart by spaces or commas; what is no option of the command ends up here as well."""
+    found = []
+    for word in " ".join(words).replace(",", " ").split():
+        try:
+            found.append(float(word))
+        except ValueError:
+            raise InputError(
+                f"{word!r} is neither a number nor an option of this command; write numbers apart by spaces or "
+                "commas, such as --joints 0 -1.2 1.4 -0.7 0.5 2 (--help lists the options)"
+            ) from None
+    return found
+
+
+def _robot(namespace: str) -> RobotClient:
+    _require_ros()
+    from ..client.robot import RobotClient
+
+    return RobotClient(namespace)
+
+
+def _require_ros() -> None:
+    # The source folder manipapy_msgs is importable as a namespace from the top of the clone; a built one has srv.
+    for module in ("rclpy", "manipapy_msgs.srv", "control_msgs.action"):
+        if not _is_there(module):
+            raise NoRos(module.partition(".")[0])
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,267 @@
+"""Which nodes run, with which parameters, for a simulated, a mocked and a real arm.
+
+Plain data: neither rclpy nor launch is imported here. `launch/*.launch.py` hands it to launch_ros, `supervisor.py`
+starts the same processes where launch_ros is not installed.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from manipapy_core.errors import InputError
+
+Value = bool | int | float | str
+PACKAGE = "manipapy"
+TRAJECTORY_CONTROLLER = "joint_trajectory_controller"
+"""Name of ros2_control's controller that takes trajectories, as its drivers configure it."""
+DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+SLOWEST_PACE, FASTEST_PACE = 0.01, 100.0
+"""Of a simulation, in simulated seconds per second."""
+LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
+
+
+class BringupMode(enum.Enum):
+    """What stands behind `joint_states`."""
+
+    SIM = "sim"
+    """PyBullet, controlled by efforts at 1 kHz."""
+    MOCK = "mock"
+    """A stand-in that speaks the topics of ros2_control and follows every trajectory exactly."""
+    HARDWARE = "hardware"
+    """The driver of the robot, started by its own launch file."""
+
+
+class HandOff(enum.Enum):
+    """What leaves Python on the way to a real arm."""
+
+    TRAJECTORY = "trajectory"
+    """Whole trajectories to joint_trajectory_controller: a Python process that dies leaves no torque applied."""
+    EFFORT = "effort"
+    """Efforts, a thousand times a second; only where the far side goes to a hold when they stop coming."""
+
+
+class BringupError(InputError):
+    """A combination of options that cannot be started."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user chooses; the arguments of `manipapy up` and of the launch files."""
+
+    robot: str = "ur5"
+    """A robot with a file of that name in config/, or the path of a URDF or xacro file."""
+    mode: BringupMode = BringupMode.SIM
+    namespace: str = ""
+    use_sim_time: bool | None = None
+    """None: as the mode needs it."""
+    params_file: str = ""
+    """Read after config/<robot>.yaml, so that it wins."""
+    scene: str = "table"
+    """What stands around a simulated arm: a bundled scene, a file, or empty for nothing."""
+    hand_off: HandOff = HandOff.TRAJECTORY
+    far_side_timeout: float = 0.0
+    """After how many seconds without an effort command the real arm holds by itself; needed for `HandOff.EFFORT`."""
+    law: str = ""
+    """Control law; empty: as the parameters say."""
+    log_level: str = "info"
+    gui: bool = False
+    """Show PyBullet's window."""
+    planner: bool = True
+    """Also start the planner."""
+    perception: bool = False
+    """Also see: the simulation gets a stereo camera; a real arm brings its own."""
+    capability: bool = False
+    """Also publish what the tip can do: polytopes, live."""
+    viewer: bool = False
+    """Also show everything on a web page of this machine."""
+    real_time_factor: float = 1.0
+    """Simulated seconds per second; below 1 a small machine has time for everything."""
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One process: a node of this package."""
+
+    executable: str
+    """Module of manipapy_ros, and file of that name in lib/manipapy; also the name of the node."""
+    parameters: Mapping[str, Value]
+    """Win over those of the files."""
+    params_files: tuple[str, ...]
+    """In the order in which they are read: later ones win."""
+    remappings: tuple[tuple[str, str], ...] = ()
+    """Old and new name of topics."""
+
+    def ros_arguments(self, namespace: str, log_level: str) -> list[str]:
+        """What follows `--ros-args` on the command line."""
+        words = ["-r", f"__ns:={namespace}"] if namespace else []
+        for old, new in self.remappings:
+            words += ["-r", f"{old}:={new}"]
+        for path in self.params_files:
+            words += ["--params-file", path]
+        for name, value in self.parameters.items():
+            words += ["-p", f"{name}:={yaml_scalar(value)}"]
+        return [*words, "--log-level", log_level]
+
+    def command(self, namespace: str, log_level: str) -> list[str]:
+        """The process as a command line, with the Python that runs this one."""
+        module = f"manipapy_ros.{self.executable}.node"
+        return [sys.executable, "-m", module, "--ros-args", *self.ros_arguments(namespace, log_level)]
+
+
+@dataclass(frozen=True)
+class Bringup:
+    """Everything that a starter needs to know."""
+
+    options: Options
+    nodes: tuple[NodeSpec, ...]
+    """In the order in which they are configured and activated; they are taken down in reverse."""
+    trajectory_action: str
+    """Where trajectories go, relative to the namespace."""
+    holds: tuple[str, ...]
+    """Trigger services that make the arm hold, relative to the namespace."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Additions to the environment of every process."""
+
+    @property
+    def namespace(self) -> str:
+        """Absolute, without a slash at the end; empty for none."""
+        return absolute_namespace(self.options.namespace)
+
+    def full_name(self, name: str) -> str:
+        """A relative name in the namespace."""
+        return f"{self.namespace}/{name}"
+
+    def commands(self) -> list[list[str]]:
+        """Command lines of all processes, in order."""
+        return [node.command(self.namespace, self.options.log_level) for node in self.nodes]
+
+
+def describe(options: Options) -> Bringup:
+    """The processes for these options.
+
+    Raises:
+        BringupError: Options that contradict each other, or that this machine cannot fulfil.
+    """
+    _check(options)
+    files = tuple(str(path) for path in (_robot_file(options.robot), _user_file(options)) if path is not None)
+    simulated = options.mode is BringupMode.SIM
+    use_sim_time = simulated if options.use_sim_time is None else options.use_sim_time
+    # rclpy listens to /clock; two simulations side by side each have a clock of their own.
+    remappings = (("/clock", "clock"),) if simulated and absolute_namespace(options.namespace) else ()
+    common: dict[str, Value] = {"use_sim_time": use_sim_time}
+    if _robot_file(options.robot) is None:
+        common["robot"] = options.robot
+
+    def node(executable: str, **parameters: Value) -> NodeSpec:
+        return NodeSpec(executable, {**common, **parameters}, files, remappings)
+
+    model_server = node("model_server")
+    law: dict[str, Value] = {"law": options.law} if options.law else {}
+    own_action, own_hold = "controller/follow_joint_trajectory", "controller/hold"
+    if simulated:
+        # The source of /clock cannot follow it.
+        eyes: dict[str, Value] = {}
+        if options.perception:
+            eyes = {"camera.enabled": True, "camera.rate": 4.0, "camera.encoding": "mono8"}
+        pace: dict[str, Value] = {"real_time_factor": float(options.real_time_factor)}
+        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui, **pace, **eyes)
+        nodes: Sequence[NodeSpec] = (bridge, model_server, node("controller", **law))
+        action, holds = own_action, (own_hold,)
+    elif options.hand_off is HandOff.EFFORT:
+        nodes = (model_server, node("controller", **law))
+        action, holds = own_action, (own_hold,)
+    else:
+        nodes = (model_server,) if options.mode is BringupMode.HARDWARE else (node("mock_hardware"), model_server)
+        action, holds = f"{TRAJECTORY_CONTROLLER}/follow_joint_trajectory", ()
+    if options.planner:
+        # A simulated world is known: the planner counts with what stands in it, or sees what can be moved.
+        known: dict[str, Value] = {"scene": options.scene, "scene_movable": not options.perception}
+        nodes = (*nodes, node("planner", **(known if simulated else {})))
+    if options.perception:
+        # Small pictures leave time for it: beside a thing there are stripes that only one camera sees.
+        careful: dict[str, Value] = {"stereo.thorough": True} if simulated else {}
+        nodes = (*nodes, node("perception", **careful))
+    if options.capability:
+        nodes = (*nodes, node("capability"))
+    if options.viewer:
+        nodes = (*nodes, node("viewer"))
+    return Bringup(options, tuple(nodes), action, holds, local_discovery())
+
+
+def local_discovery() -> dict[str, str]:
+    """Keeps discovery on this machine unless the user has said otherwise."""
+    return {DISCOVERY_RANGE: os.environ.get(DISCOVERY_RANGE, "LOCALHOST")}
+
+
+def absolute_namespace(namespace: str) -> str:
+    """`left`, `/left` and `/left/` are all `/left`; nothing stays nothing."""
+    inner = namespace.strip("/")
+    return f"/{inner}" if inner else ""
+
+
+def config_folders() -> list[Path]:
+    """Where parameter files may be: the source tree, then where pip and colcon put data files."""
+    prefixes = [sys.prefix, *filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))]
+    installed = [Path(prefix) / "share" / PACKAGE / "config" for prefix in prefixes]
+    return [Path(__file__).resolve().parents[1] / "config", *installed]
+
+
+def configured_robots() -> dict[str, Path]:
+    """Parameter files by robot."""
+    found: dict[str, Path] = {}
+    for folder in config_folders():
+        for path in sorted(folder.glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def yaml_scalar(value: Value) -> str:
+    """A value as `-p name:=value` wants it: strings quoted, or `007` and `on` would become numbers and truths."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("'", "''")
+        return f"'{escaped}'"
+    return repr(value)
+
+
+def _robot_file(robot: str) -> Path | None:
+    """Parameters of a robot that we know; None for a description file, whose parameters the user must give."""
+    return configured_robots().get(robot)
+
+
+def _user_file(options: Options) -> Path | None:
+    if not options.params_file:
+        return None
+    path = Path(options.params_file)
+    if not path.is_file():
+        raise BringupError(f"params_file {options.params_file!r} is not there; give the path of a YAML file")
+    return path.absolute()
+
+
+def _check(options: Options) -> None:
+    if options.log_level not in LOG_LEVELS:
+        raise BringupError(f"log_level is {options.log_level!r}; choose {', '.join(LOG_LEVELS)}")
+    if not SLOWEST_PACE <= options.real_time_factor <= FASTEST_PACE:
+        raise BringupError(
+            f"real_time_factor is {options.real_time_factor!r}; give {SLOWEST_PACE:g} to {FASTEST_PACE:g} "
+            "simulated seconds per second"
+        )
+    known = configured_robots()
+    if options.robot not in known and not Path(options.robot).is_file():
+        raise BringupError(
+            f"no robot {options.robot!r}: neither a file nor one of {', '.join(sorted(known)) or 'none'} in config/"
+        )
+    if options.hand_off is HandOff.EFFORT and options.mode is BringupMode.MOCK:
+        raise BringupError("the mock takes trajectories only; leave hand_off out, or use mode sim")
+    if options.hand_off is HandOff.EFFORT and options.mode is BringupMode.HARDWARE and options.far_side_timeout <= 0.0:
+        raise BringupError(
+            "efforts to a real arm need a far side that holds when they stop coming: ros2_control's forward command "
+            "controller keeps the last torque for ever. Leave hand_off at trajectory, or state how long the far side "
+            "waits with far_side_timeout [s]"
+        )

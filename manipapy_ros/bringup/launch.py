@@ -1,0 +1,219 @@
+"""From the description of a bringup to launch_ros: the launch files are lists of arguments over this.
+
+Imports launch and launch_ros, which exist on a ROS distribution only; nothing else of manipapy imports it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from launch import Action, LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+)
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.events import matches_action
+from launch.events.process import ProcessExited
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import LifecycleNode, Node
+from launch_ros.event_handlers import OnStateTransition
+from launch_ros.events.lifecycle import ChangeState
+from lifecycle_msgs.msg import Transition
+
+from .description import (
+    LOG_LEVELS,
+    PACKAGE,
+    Bringup,
+    BringupError,
+    BringupMode,
+    HandOff,
+    NodeSpec,
+    Options,
+    config_folders,
+    describe,
+)
+
+TRUTHS = ["true", "false"]
+
+
+def arguments(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode)) -> list[DeclareLaunchArgument]:
+    """The arguments that all launch files share, with the default of `mode`."""
+
+    def argument(name: str, default: str, text: str, choices: Sequence[str] | None = None) -> DeclareLaunchArgument:
+        return DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
+
+    return [
+        argument("robot", "ur5", "A robot of config/, or a URDF or xacro file"),
+        argument("mode", mode.value, "What stands behind joint_states", [m.value for m in modes]),
+        argument("namespace", "", "Namespace of all nodes, for several robots"),
+        argument("use_sim_time", "auto", "Take the time from /clock; auto: in mode sim", ["auto", *TRUTHS]),
+        argument("params_file", "", "Parameters that win over config/<robot>.yaml"),
+        argument("scene", "table", "Around a simulated arm: a bundled scene, a file, or empty"),
+        argument("law", "", "Control law; empty: as the parameters say"),
+        argument("hand_off", HandOff.TRAJECTORY.value, "What leaves for real hardware", [h.value for h in HandOff]),
+        argument("far_side_timeout", "0.0", "When the hardware holds without efforts [s]; needed for hand_off:=effort"),
+        argument("rviz", "false", "Start RViz with our layout", TRUTHS),
+        argument("planner", "true", "Also start the planner", TRUTHS),
+        argument("capability", "false", "Also publish what the tip can do", TRUTHS),
+        argument("perception", "false", "Also see: stereo pictures to obstacles for the planner", TRUTHS),
+        argument("viewer", "false", "Also show everything on a web page of this machine", TRUTHS),
+        argument("real_time_factor", "1.0", "Simulated seconds per second; below 1 for a small machine"),
+        argument("gui", "false", "Show PyBullet's window", TRUTHS),
+        argument("autostart", "true", "Configure and activate in order", TRUTHS),
+        argument("log_level", "info", "Of all nodes", LOG_LEVELS),
+    ]
+
+
+def bringup_description(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode)) -> LaunchDescription:
+    """A whole launch file: arguments, then the nodes that they lead to."""
+    return LaunchDescription([*arguments(mode, modes), OpaqueFunction(function=_entities)])
+
+
+def options_from(context: LaunchContext) -> Options:
+    """The arguments of a launch as options of a bringup."""
+
+    def text(name: str) -> str:
+        return LaunchConfiguration(name).perform(context)
+
+    use_sim_time = text("use_sim_time")
+    return Options(
+        robot=text("robot"),
+        mode=BringupMode(text("mode")),
+        namespace=text("namespace"),
+        use_sim_time=None if use_sim_time == "auto" else use_sim_time == "true",
+        params_file=text("params_file"),
+        scene=text("scene"),
+        hand_off=HandOff(text("hand_off")),
+        far_side_timeout=_number("far_side_timeout", text("far_side_timeout")),
+        real_time_factor=_number("real_time_factor", text("real_time_factor")),
+        law=text("law"),
+        log_level=text("log_level"),
+        gui=text("gui") == "true",
+        planner=text("planner") == "true",
+        perception=text("perception") == "true",
+        capability=text("capability") == "true",
+        viewer=text("viewer") == "true",
+    )
+
+
+def rviz_node(namespace: str, use_sim_time: bool) -> Node:
+    """RViz with the layout of this package."""
+    layout = next(path for folder in config_folders() if (path := folder / "manipapy.rviz").is_file())
+    return Node(
+        package="rviz2",
+        executable="rviz2",
+        namespace=namespace,
+        arguments=["-d", str(layout)],
+        parameters=[{"use_sim_time": use_sim_time}],
+        remappings=[(f"/{name}", name) for name in ("tf", "tf_static", "robot_description", "clock")],
+        output="log",
+    )
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BringupError(f"{name} is {text!r}; give a number") from None
+
+
+def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    options = options_from(context)
+    bringup = describe(options)
+    nodes = [_lifecycle_node(bringup, spec) for spec in bringup.nodes]
+    entities: list[LaunchDescriptionEntity] = [
+        SetEnvironmentVariable(name, value) for name, value in bringup.environment.items() if name not in os.environ
+    ]
+    if LaunchConfiguration("rviz").perform(context) == "true":
+        # Before the nodes: should it not be installed, launch ends at once and would leave them running.
+        entities.append(rviz_node(bringup.namespace, bool(bringup.nodes[-1].parameters["use_sim_time"])))
+    if LaunchConfiguration("autostart").perform(context) == "true":
+        entities += _bring_to_life(
+            nodes, f"up: {', '.join(bringup.full_name(spec.executable) for spec in bringup.nodes)}"
+        )
+    for node, spec in zip(nodes, bringup.nodes, strict=True):
+        # One that dies takes the others down: the bridge and ros2_control hold the arm by themselves.
+        handler = OnProcessExit(target_action=node, on_exit=_take_the_others_down(f"{spec.executable} ended"))
+        entities.append(RegisterEventHandler(handler))
+    return [*entities, *nodes]
+
+
+def _take_the_others_down(reason: str) -> Callable[[ProcessExited, LaunchContext], list[LaunchDescriptionEntity]]:
+    """What to do when a node ends; nothing if all are ending, because a second shutdown is an error of launch_ros."""
+
+    def on_exit(_: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        return [] if context.is_shutdown else [_end(reason)]
+
+    return on_exit
+
+
+def _lifecycle_node(bringup: Bringup, spec: NodeSpec) -> LifecycleNode:
+    return LifecycleNode(
+        package=PACKAGE,
+        executable=spec.executable,
+        name=spec.executable,
+        namespace=bringup.namespace,
+        parameters=[*map(Path, spec.params_files), dict(spec.parameters)],
+        remappings=list(spec.remappings),
+        ros_arguments=["--log-level", bringup.options.log_level],
+        output="screen",
+    )
+
+
+def _end(reason: str) -> OpaqueFunction:
+    """Takes everything down with exit code 1; the action Shutdown would end with 0."""
+
+    def fail(_: LaunchContext) -> None:
+        raise BringupError(reason)
+
+    return OpaqueFunction(function=fail)
+
+
+def _bring_to_life(nodes: Sequence[LifecycleNode], up: str) -> list[LaunchDescriptionEntity]:
+    """Configure one after the other, then activate one after the other, as `manipapy up` does.
+
+    A transition that fails meanwhile ends everything; later ones are the business of whoever asks for them.
+    """
+    is_up = False
+
+    def note(_: LaunchContext) -> list[LaunchDescriptionEntity]:
+        nonlocal is_up
+        is_up = True
+        return [LogInfo(msg=up)]
+
+    def failed(context: LaunchContext, node: LifecycleNode) -> list[LaunchDescriptionEntity]:
+        over = is_up or context.is_shutdown
+        return [] if over else [_end(f"{node.node_name}: the transition failed; the lines above say why")]
+
+    def request(node: LifecycleNode, transition: int) -> EmitEvent:
+        return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
+
+    def after(node: LifecycleNode, start: str | None, goal: str, then: Action) -> RegisterEventHandler:
+        # Once: whoever takes a node down and up by hand later must not set the others going.
+        return RegisterEventHandler(
+            OnStateTransition(
+                target_lifecycle_node=node, start_state=start, goal_state=goal, entities=[then], handle_once=True
+            )
+        )
+
+    configure, activate = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
+    entities: list[LaunchDescriptionEntity] = [
+        RegisterEventHandler(OnProcessStart(target_action=nodes[0], on_start=[request(nodes[0], configure)]))
+    ]
+    for node, following in itertools.pairwise(nodes):
+        entities.append(after(node, "configuring", "inactive", request(following, configure)))
+        entities.append(after(node, "activating", "active", request(following, activate)))
+    entities.append(after(nodes[-1], "configuring", "inactive", request(nodes[0], activate)))
+    entities.append(after(nodes[-1], "activating", "active", OpaqueFunction(function=note)))
+    for node in nodes:
+        for start, goal in (("configuring", "unconfigured"), ("activating", "inactive"), (None, "errorprocessing")):
+            entities.append(after(node, start, goal, OpaqueFunction(function=failed, args=[node])))
+    return entities

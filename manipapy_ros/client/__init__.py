@@ -1,0 +1,1 @@
+"""Clients of the nodes, for programs that are not nodes themselves."""

@@ -1,0 +1,151 @@
+"""The robot behind the commands `plan`, `move` and `state`: its model, its arm, its planner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from manipapy_msgs.msg import ControllerStatus, MotionRequest
+from manipapy_msgs.srv import ComputeFK
+from rcl_interfaces.srv import GetParameters
+from rclpy.qos import qos_profile_sensor_data
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+from sensor_msgs.msg import JointState
+
+from manipapy_core import Robot
+from manipapy_core.model import Chain
+
+from ..common.conversions import positions_by_name
+from .arm import ArmClient
+from .goal_text import plan_text
+from .planner import PlannerClient
+from .session import NoAnswer, RosSession
+
+VERDICTS = {
+    ControllerStatus.OK: ("ok", "green"),
+    ControllerStatus.SLOW: ("slow", "yellow"),
+    ControllerStatus.HOLD: ("hold", "yellow"),
+    ControllerStatus.STOP: ("stop", "bold red"),
+}
+STATUS_PATIENCE = 1.5
+"""How long to wait for a status before there counts as being no controller of ours [s]."""
+
+
+class RobotClient:
+    """One running robot. Use it in a `with` statement.
+
+    Args:
+        namespace: Of its nodes.
+    """
+
+    def __init__(self, namespace: str):
+        self.client = RosSession("manipapy", namespace)
+        self.arm = ArmClient(self.client)
+        self.status: ControllerStatus | None = None
+        self._chain: Chain | None = None
+        self.client.node.create_subscription(
+            ControllerStatus, "controller/status", self._keep_status, qos_profile_sensor_data
+        )
+
+    def __enter__(self) -> RobotClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.client.close()
+
+    @property
+    def chain(self) -> Chain:
+        """The arm that model_server was configured with."""
+        if self._chain is None:
+            names = ["robot", "robot_description", "base_link", "tip_link"]
+            request = GetParameters.Request(names=names)
+            answer = self.client.ask(GetParameters, "model_server/get_parameters", request)
+            robot, text, base, tip = (value.string_value for value in answer.values)
+            model = Robot.from_urdf(text or robot, check_meshes=False)
+            self._chain = model.chain(base or model.root, tip)
+        return self._chain
+
+    def plan(self, request: MotionRequest) -> str:
+        """Plan a motion; what came out, in words.
+
+        Raises:
+            NoAnswer: There is no planner.
+            Refused: There is no such motion; the text says why.
+        """
+        return plan_text(PlannerClient(self.client).plan(request))
+
+    def move(self, request: MotionRequest, tell: Callable[[str, float], None]) -> tuple[str, float]:
+        """Plan and move; what came out, in words, and the largest joint error at the end [rad or m].
+
+        Args:
+            tell: Is told the phase and the share that is done.
+
+        Raises:
+            NoAnswer: There is no planner.
+            Refused: The arm did not get there; the text says why.
+        """
+        result = PlannerClient(self.client).move(request, tell=tell)
+        error = np.zeros(1)
+        if request.kind == MotionRequest.JOINTS:
+            wanted = positions_by_name(request.joints, self.chain.joint_names)
+            error = self.arm.positions(self.chain.joint_names) - wanted
+        return result.text, float(np.abs(error).max())
+
+    def table(self) -> Group:
+        """Joints, tip and controller as they are now."""
+        state = self.arm.joint_state()
+        parts: list[Any] = [self._joint_table(state)]
+        try:
+            answer = self.client.ask(ComputeFK, "model_server/compute_fk", ComputeFK.Request(joint_state=state))
+            parts.append(Text(_pose_line(answer) if answer.success else answer.message))
+        except NoAnswer as silence:
+            parts.append(Text(str(silence), style="yellow"))
+        self.client.wait_until(lambda: self.status is not None, STATUS_PATIENCE)
+        parts += _status_lines(self.status)
+        return Group(*parts)
+
+    def _joint_table(self, state: JointState) -> Table:
+        # escaped, or units in brackets are taken for colours and vanish
+        columns = map(escape, ("joint", "position [rad or m]", "velocity [per s]", "effort [N m or N]"))
+        table = Table(*columns, title=f"{self.client.namespace}/joint_states")
+        table.columns[0].no_wrap = True  # where the window is narrow, headings are broken, not names
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for i, name in enumerate(state.name):
+            row = [values[i] if i < len(values) else None for values in (state.position, state.velocity, state.effort)]
+            table.add_row(name, *("" if value is None else f"{value:+.4f}" for value in row))
+        return table
+
+    def _keep_status(self, status: ControllerStatus) -> None:
+        self.status = status
+
+
+def _pose_line(answer: ComputeFK.Response) -> str:
+    pose = answer.poses[0]
+    p, o = pose.pose.position, pose.pose.orientation
+    return (
+        f"{answer.link_names[0]} in {pose.header.frame_id}: {p.x:+.4f} {p.y:+.4f} {p.z:+.4f} m, "
+        f"quaternion {o.x:+.4f} {o.y:+.4f} {o.z:+.4f} {o.w:+.4f}"
+    )
+
+
+def _status_lines(status: ControllerStatus | None) -> list[Text]:
+    if status is None:
+        return [Text("no controller of manipapy's: the arm takes trajectories from ros2_control or a mock", "dim")]
+    word, colour = VERDICTS.get(status.verdict, (str(status.verdict), "red"))
+    reason = f" by {status.check}: {status.reason}" if status.reason else ""
+    return [
+        Text.assemble(("guard ", "dim"), (word, colour), reason),
+        Text(
+            f"{status.law}, {status.phase}; {status.rate:.0f} Hz, jitter p99 {status.jitter_p99:.0f} us, "
+            f"work p99 {status.work_p99:.0f} us; largest error {1e3 * status.tracking_error:.3f} mrad or mm "
+            f"({status.tracking_joint})"
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""What the nodes share: base node, parameters, QoS, conversions, diagnostics, robot loading."""

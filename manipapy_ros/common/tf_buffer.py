@@ -1,0 +1,130 @@
+"""Where frames are: listens to `tf` and `tf_static` and answers for a time in the past.
+
+tf2's own Python listener exists on ROS distributions only; this one does the part that a camera needs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+
+import numpy as np
+from geometry_msgs.msg import TransformStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from tf2_msgs.msg import TFMessage
+
+from manipapy_core import lie
+from manipapy_core.errors import InputError
+from manipapy_core.typing import Array
+
+from ..realtime.polled_topics import PolledSubscription
+from . import qos
+
+QUEUE = 100
+"""As deep as that of tf2's own listener."""
+MOVING = QoSProfile(depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""What was lost is not asked for again: the next one is under way."""
+KEPT = 500
+"""Transforms per frame: ten seconds at 50 Hz."""
+TOLERANCE_NS = 100_000_000
+"""So far beyond the newest transform it still counts [ns]: frames and pictures do not arrive in order."""
+
+
+class NoTransform(InputError):
+    """A frame that is not connected, or not known at the time."""
+
+    def __init__(self, base: str, frame: str, problem: str):
+        super().__init__(f"where {frame!r} is in {base!r} is not known: {problem}")
+        self.base, self.frame = base, frame
+
+
+class TfBuffer:
+    """All frames that were heard of; asked by one thread.
+
+    Args:
+        node: Who listens.
+    """
+
+    def __init__(self, node: Node):
+        self._parents: dict[str, str] = {}
+        self._fixed: dict[str, Array] = {}
+        self._moving: dict[str, deque[tuple[int, Array]]] = {}
+        # Read when a picture has come: callbacks at the rate of tf would cost as much as looking at the pictures.
+        latched = QoSProfile(depth=QUEUE, durability=qos.LATCHED.durability)
+        self._fixed_messages: PolledSubscription[TFMessage] = PolledSubscription(node, TFMessage, "tf_static", latched)
+        self._moving_messages: PolledSubscription[TFMessage] = PolledSubscription(node, TFMessage, "tf", MOVING)
+
+    def destroy(self) -> None:
+        """Listen no more."""
+        self._fixed_messages.destroy()
+        self._moving_messages.destroy()
+
+    def pose(self, base: str, frame: str, time_ns: int) -> Array:
+        """T_base_frame at a time, shape (4, 4).
+
+        Raises:
+            NoTransform: The two are not connected, or it is not known where they were at that time.
+        """
+        for message in self._fixed_messages.all_new():
+            self._on_fixed(message)
+        for message in self._moving_messages.all_new():
+            self._on_moving(message)
+        up_base, up_frame = self._to_root(base), self._to_root(frame)
+        if up_base[-1] != up_frame[-1]:
+            raise NoTransform(base, frame, f"no transform on tf or tf_static connects them (known: {self._known()})")
+        shared = set(up_base) & set(up_frame)
+        T_base, T_frame = np.eye(4), np.eye(4)
+        for up, T in ((up_base, T_base), (up_frame, T_frame)):
+            for child in up:
+                if child in shared:
+                    break
+                T[:] = self._at(base, child, time_ns) @ T
+        return lie.inverse(T_base) @ T_frame
+
+    def _at(self, base: str, child: str, time_ns: int) -> Array:
+        if child in self._fixed:
+            return self._fixed[child]
+        samples = self._moving[child]
+        times = [time for time, _ in samples]
+        if not times[0] - TOLERANCE_NS <= time_ns <= times[-1] + TOLERANCE_NS:
+            away = 1e-9 * min(abs(time_ns - times[0]), abs(time_ns - times[-1]))
+            raise NoTransform(base, child, f"its transforms are {away:.2f} s away from the picture; check the clocks")
+        after = min(bisect_left(times, time_ns), len(times) - 1)
+        before = max(after - 1, 0)
+        (t0, T0), (t1, T1) = samples[before], samples[after]
+        share = min(max((time_ns - t0) / (t1 - t0), 0.0), 1.0) if t1 > t0 else 1.0
+        R = T0[:3, :3] @ lie.exp_so3(share * lie.log_so3(T0[:3, :3].T @ T1[:3, :3]))
+        return lie.pose(R, (1.0 - share) * T0[:3, 3] + share * T1[:3, 3])
+
+    def _to_root(self, frame: str) -> list[str]:
+        way = [frame]
+        while way[-1] in self._parents and len(way) <= len(self._parents):
+            way.append(self._parents[way[-1]])
+        return way
+
+    def _known(self) -> str:
+        return ", ".join(sorted({*self._parents, *self._parents.values()})[:12]) or "none"
+
+    def _on_fixed(self, message: TFMessage) -> None:
+        for transform in message.transforms:
+            self._parents[transform.child_frame_id] = transform.header.frame_id
+            self._fixed[transform.child_frame_id] = matrix_of(transform)
+
+    def _on_moving(self, message: TFMessage) -> None:
+        for transform in message.transforms:
+            child, stamp = transform.child_frame_id, transform.header.stamp
+            self._parents[child] = transform.header.frame_id
+            samples = self._moving.setdefault(child, deque(maxlen=KEPT))
+            time_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
+            if samples and time_ns <= samples[-1][0]:
+                if time_ns == samples[-1][0]:
+                    continue
+                samples.clear()  # simulated time was set back
+            samples.append((time_ns, matrix_of(transform)))
+
+
+def matrix_of(message: TransformStamped) -> Array:
+    """Homogeneous matrix, shape (4, 4)."""
+    p, o = message.transform.translation, message.transform.rotation
+    return lie.pose(lie.rotation_from_quaternion(np.array([o.x, o.y, o.z, o.w])), [p.x, p.y, p.z])

@@ -1,0 +1,143 @@
+"""Parameters of the controller, and what they say in the words of the library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from rclpy.parameter import Parameter
+
+from manipapy_core.control import ControllerSettings, ExecutionSettings, GuardSettings, LoopSettings
+from manipapy_core.dynamics import Payload
+from manipapy_core.errors import InputError
+
+from ..common.params import Param, Value
+from .live_law import LAW_PARAMETERS, gains_of
+
+HOLD_AFTER, STOP_AFTER = 0.02, 0.1
+"""Age of the joint state from which on the arm is held and stopped, on hardware [s]."""
+SIMULATED_HOLD_AFTER, SIMULATED_STOP_AFTER = 0.25, 1.0
+"""The same in simulation, where states come late because the machine is busy, and nothing can be hurt [s]."""
+WATCHER_SILENCE, SIMULATED_WATCHER_SILENCE = 0.5, 5.0
+"""After which one who watches over a motion counts as dead, on hardware, and in simulation, where two cores have too
+much to do and nothing can be hurt [s]."""
+PHASE = 0.5
+"""Ticks begin in the middle between two steps of a simulation on the same machine, whose states have come by then."""
+
+PAYLOAD = ("payload.mass", "payload.com")
+
+PARAMETERS = (
+    Param("robot", "ur5", "A bundled robot by name, or the path of a URDF or xacro file"),
+    Param("base_link", "", "Foot of the arm; empty: the root of the description"),
+    Param("tip_link", "tool0", "End of the arm"),
+    Param("mode", "effort", "What is sent to the joints: effort or position; may change at any time"),
+    Param("speed", 1.0, "Share of full speed that trajectories run at; may change any time", minimum=0.01, maximum=1.0),
+    *LAW_PARAMETERS,
+    Param("update_rate", 1000.0, "Ticks per second [Hz]", minimum=10.0, maximum=5000.0),
+    Param("spin", 1e-4, "Waiting awake before each tick [s]: more punctual, more load", minimum=0.0, maximum=1e-3),
+    Param("priority", 80, "Of SCHED_FIFO, where permitted; 0: ordinary", minimum=0, maximum=99),
+    Param("lock_memory", True, "Keep the process in RAM, where permitted"),
+    Param("blend_time", 0.2, "How long a change of law or gains takes [s]", minimum=0.001, maximum=10.0),
+    Param("gravity", [0.0, 0.0, -9.81], "In the base link [m/s²]", kind=Parameter.Type.DOUBLE_ARRAY),
+    Param("payload.mass", 0.0, "What the tip holds [kg]; may change at any time", minimum=0.0, maximum=1000.0),
+    Param("payload.com", [0.0, 0.0, 0.0], "Its centre of mass in the tip link [m]; may change at any time",
+          kind=Parameter.Type.DOUBLE_ARRAY),
+    Param("constraints.path", 0.15, "Default path tolerance [rad or m]; 0: none", minimum=0.0, maximum=10.0),
+    Param("constraints.goal", 0.01, "Default goal tolerance [rad or m]; 0: none", minimum=0.0, maximum=10.0),
+    Param("constraints.stopped_velocity", 0.05, "Default goal tolerance of the velocity [rad/s or m/s]; 0: none",
+          minimum=0.0, maximum=10.0),
+    Param("constraints.goal_time", 2.0, "Default time to arrive after the last point [s]; 0: for ever",
+          minimum=0.0, maximum=1000.0),
+    Param("constraints.start", 0.05, "How far a trajectory may begin from the reference [rad or m]",
+          minimum=1e-4, maximum=10.0),
+    Param("allow_partial_joints_goal", True, "Joints that a goal does not name stay where they are"),
+    Param("guard.state_hold_after", 0.0, f"Age of the joint state that holds the arm [s]; 0: {HOLD_AFTER}, simulated "
+          f"{SIMULATED_HOLD_AFTER}", minimum=0.0, maximum=10.0),
+    Param("guard.state_stop_after", 0.0, f"Age of the joint state that stops the arm [s]; 0: {STOP_AFTER}, simulated "
+          f"{SIMULATED_STOP_AFTER}", minimum=0.0, maximum=60.0),
+    Param("guard.watcher_silence", 0.0, "Silence of a planner that ends the motion it watches over [s]; 0: "
+          f"{WATCHER_SILENCE}, simulated {SIMULATED_WATCHER_SILENCE}", minimum=0.0, maximum=60.0),
+    Param("guard.tracking_error", 0.25, "Distance from the reference that holds the arm [rad or m]",
+          minimum=1e-3, maximum=10.0),
+    Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
+    Param("guard.late_hold", 0.05, "Time between ticks that holds the arm [s]", minimum=2e-3, maximum=10.0),
+    Param("guard.brake_factor", 2.0, "How much harder than in motion a hold brakes", minimum=0.1, maximum=100.0),
+    Param("state_rate", 50.0, "Messages on ~/controller_state per second [Hz]", minimum=0.1, maximum=200.0),
+    Param("status_rate", 10.0, "Messages on ~/status per second [Hz]", minimum=0.1, maximum=50.0),
+)  # fmt: skip
+
+
+def payload_of(values: Mapping[str, Value]) -> Payload | None:
+    """What the tip holds; None for nothing.
+
+    Raises:
+        InputError: Says what is wrong with it.
+    """
+    mass, com = (values[name] for name in PAYLOAD)
+    payload = Payload(float(mass), list(com))
+    return payload if payload.mass else None
+
+
+def watcher_silence(values: dict[str, Value], simulated: bool) -> float:
+    """How long one who watches over a motion may say nothing [s]."""
+    usual = SIMULATED_WATCHER_SILENCE if simulated else WATCHER_SILENCE
+    return float(values["guard.watcher_silence"]) or usual
+
+
+def controller_settings(values: dict[str, Value], simulated: bool) -> ControllerSettings:
+    """Settings of the arm's controller.
+
+    Args:
+        values: Parameters by name.
+        simulated: Joint states come from a simulation.
+
+    Raises:
+        InputError: Says which parameter is wrong.
+    """
+    gravity = list(values["gravity"])
+    if len(gravity) != 3 or not all(math.isfinite(value) for value in gravity):
+        raise InputError(f"gravity is {gravity}; give three finite numbers [m/s²]")
+    law = str(values["law"])
+    return ControllerSettings(
+        law=law,
+        gains=gains_of(law, values),
+        period=1.0 / float(values["update_rate"]),
+        blend_time=float(values["blend_time"]),
+        gravity=gravity,
+        payload=payload_of(values),
+        execution=ExecutionSettings(
+            path_position=_or_none(values["constraints.path"]),
+            goal_position=_or_none(values["constraints.goal"]),
+            goal_velocity=_or_none(values["constraints.stopped_velocity"]),
+            goal_time=_or_none(values["constraints.goal_time"]),
+            start_tolerance=float(values["constraints.start"]),
+            allow_partial=bool(values["allow_partial_joints_goal"]),
+        ),
+        guard=GuardSettings(
+            state_hold_after=float(values["guard.state_hold_after"])
+            or (SIMULATED_HOLD_AFTER if simulated else HOLD_AFTER),
+            state_stop_after=float(values["guard.state_stop_after"])
+            or (SIMULATED_STOP_AFTER if simulated else STOP_AFTER),
+            tracking_error=float(values["guard.tracking_error"]),
+            late_slow=float(values["guard.late_slow"]),
+            late_hold=float(values["guard.late_hold"]),
+            brake_factor=float(values["guard.brake_factor"]),
+        ),
+    )
+
+
+def loop_settings(values: dict[str, Value]) -> LoopSettings:
+    """How the control thread keeps time."""
+    period = 1.0 / float(values["update_rate"])
+    return LoopSettings(
+        period=period,
+        spin=min(float(values["spin"]), 0.9 * period),
+        priority=int(values["priority"]) or None,
+        lock_memory=bool(values["lock_memory"]),
+        phase=PHASE * period,
+    )
+
+
+def _or_none(value: Value) -> float:
+    """Zero means that nothing is checked."""
+    return float(value) or math.inf

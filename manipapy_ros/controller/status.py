@@ -1,0 +1,126 @@
+"""What the controller tells: its state like joint_trajectory_controller, its status, and diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from control_msgs.msg import JointTrajectoryControllerState
+from manipapy_msgs.msg import ControllerStatus
+
+from manipapy_core.control import Action, Check, LoopReport, Status
+from manipapy_core.control.loop import Spread
+
+from ..common.diagnostics import DiagnosticReport, Level
+from ..realtime.cdr_templates import Marks, MessageTemplate, motion_bytes, time_bytes
+from .control_thread import ControlThread
+from .trajectory_messages import point, seconds
+
+FAR_OFF = 10.0
+"""A joint state whose stamp is this far from our clock [s] was stamped by another kind of clock."""
+
+
+class StateMessages:
+    """Serialized messages of what the arm should do, does, and gets.
+
+    Args:
+        joint_names: Of the arm.
+    """
+
+    def __init__(self, joint_names: Sequence[str]):
+        n, marks = len(joint_names), Marks()
+        message = JointTrajectoryControllerState(joint_names=list(joint_names))
+        message.header.stamp = marks.time()
+        message.reference = point(*(marks.numbers(n) for _ in range(3)))
+        message.feedback = point(marks.numbers(n), marks.numbers(n))
+        message.error = point(marks.numbers(n), marks.numbers(n))
+        message.output = point(effort=marks.numbers(n))
+        message.speed_scaling_factor = float(marks.numbers(1)[0])
+        self._template = MessageTemplate(message, marks.changing)
+
+    def of(self, status: Status, stamp: Time) -> bytes:
+        """The message of one tick."""
+        return self._template.filled(
+            time_bytes(stamp.sec, stamp.nanosec),
+            *motion_bytes(status),
+            status.tau.tobytes(),
+            np.float64(status.rate).tobytes(),
+        )
+
+
+def status_message(thread: ControlThread, status: Status, loop: LoopReport | None) -> ControllerStatus:
+    """Who decides over the arm and why, and how punctual the loop is."""
+    seeded = np.isfinite(thread.silence)
+    message = ControllerStatus(law=status.law, mode=thread.mode.value, phase=status.phase.value, seeded=bool(seeded))
+    message.header.stamp = thread.stamp
+    verdict = status.held or status.verdict
+    message.verdict = int(verdict.action)
+    if not seeded:
+        message.verdict = ControllerStatus.HOLD
+        message.check, message.reason = Check.FRESH.value, _nothing_heard(thread)
+    elif verdict.action is not Action.OK:
+        message.check, message.reason = verdict.check.value, verdict.text + _hint(thread, verdict.check)
+    worst = int(np.argmax(np.abs(status.error)))
+    message.tracking_error = float(abs(status.error[worst]))
+    message.tracking_joint = thread.controller.chain.joint_names[worst]
+    message.state_age = float(min(thread.silence, 1e9))
+    message.speed_scaling, message.ticks = float(status.rate), status.ticks
+    if loop is not None:
+        message.rate, message.overruns, message.late_ticks = loop.rate, loop.missed, loop.late_ticks
+        message.jitter_p50, message.jitter_p99, message.jitter_max = _spread(loop.lateness)
+        message.compute_p50, message.compute_p99, message.compute_max = _spread(thread.compute())
+        message.work_p50, message.work_p99, message.work_max = _spread(loop.work)
+        if loop.realtime is not None:
+            message.scheduler, message.refused = loop.realtime.scheduler, list(loop.realtime.refused)
+    return message
+
+
+def diagnosis(status: ControllerStatus | None) -> DiagnosticReport:
+    """The last status in the words of /diagnostics."""
+    if status is None:
+        return DiagnosticReport(Level.OK, "inactive")
+    values = {
+        "law": status.law,
+        "mode": status.mode,
+        "phase": status.phase,
+        "rate [Hz]": f"{status.rate:.1f}",
+        "overruns": str(status.overruns),
+        "jitter p99 [us]": f"{status.jitter_p99:.0f}",
+        "compute p99 [us]": f"{status.compute_p99:.0f}",
+        "work p99 [us]": f"{status.work_p99:.0f}",
+        "tracking error [rad or m]": f"{status.tracking_error:.5f}",
+        "scheduler": status.scheduler,
+        "refused by the system": "; ".join(status.refused),
+    }
+    levels = {ControllerStatus.OK: Level.OK, ControllerStatus.SLOW: Level.WARN, ControllerStatus.HOLD: Level.WARN}
+    return DiagnosticReport(levels.get(status.verdict, Level.ERROR), status.reason or status.phase, values)
+
+
+def _nothing_heard(thread: ControlThread) -> str:
+    if thread.reader.problem:
+        return thread.reader.problem
+    if thread.sources:
+        return "no joint state has arrived yet, although somebody publishes them; is it active, and not paused?"
+    return "no joint state has arrived yet and nobody publishes them; start the simulation or the driver"
+
+
+def _hint(thread: ControlThread, check: Check) -> str:
+    """What to do about a state that is not fresh, or a clock that is not sane."""
+    if check not in (Check.FRESH, Check.CLOCK):
+        return ""
+    if thread.reader.problem:
+        return f"; {thread.reader.problem}"
+    if check is Check.FRESH and thread.silence > 0.5:
+        who = "its publisher is there but silent" if thread.sources else "its publisher has gone"
+        cure = "bring the simulation or the driver back, then ~/reset"
+        return f"; no joint state for {thread.silence:.1f} s: {who}; {cure}"
+    if thread.sources > 1:
+        return f"; {thread.sources} publish joint states here: give each robot its own namespace or ROS_DOMAIN_ID"
+    if abs(seconds(thread.stamp) - thread.ros_time()) > FAR_OFF:
+        return "; joint states and this node keep different clocks: set use_sim_time alike for all nodes"
+    return ""
+
+
+def _spread(spread: Spread) -> tuple[float, float, float]:
+    return float(spread.p50), float(spread.p99), float(spread.largest)

@@ -1,0 +1,155 @@
+"""How far a goal of the action FollowJointTrajectory is, sent to its client without the cost of a message object.
+
+Trajectories and their tolerances: from the messages of ROS to what the controller understands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTolerance as ToleranceMessage
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from manipapy_core.control import ErrorCode, GoalRefused, GoalTolerances, JointTolerance, JointTrajectory, Status
+from manipapy_core.typing import Array
+
+from ..realtime.cdr_templates import Marks, MessageTemplate, motion_bytes, time_bytes
+
+GOAL_ID = 16
+"""[bytes]"""
+FEEDBACK = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=10, reliability=ReliabilityPolicy.RELIABLE)
+"""As clients of actions subscribe."""
+
+
+class FeedbackPublisher:
+    """Publishes on the topic that clients of an action get their feedback from.
+
+    rclpy's own way makes four message objects for each feedback, with the interpreter's lock that the control loop
+    waits for.
+
+    Args:
+        node: Whose action it is.
+        action: Its name.
+        joint_names: Of the arm.
+    """
+
+    def __init__(self, node: Node, action: str, joint_names: Sequence[str]):
+        self._node = node
+        kind = FollowJointTrajectory.Impl.FeedbackMessage
+        self._publisher = node.create_publisher(kind, f"{action}/_action/feedback", FEEDBACK)
+        n, marks, message = len(joint_names), Marks(), kind()
+        message.goal_id.uuid = marks.bytes(GOAL_ID)
+        feedback = message.feedback
+        feedback.joint_names = list(joint_names)
+        feedback.header.stamp = marks.time()
+        feedback.desired = point(*(marks.numbers(n) for _ in range(3)))
+        feedback.actual = point(marks.numbers(n), marks.numbers(n))
+        feedback.error = point(marks.numbers(n), marks.numbers(n))
+        for part in (feedback.desired, feedback.actual, feedback.error):
+            elapsed = marks.time()
+            part.time_from_start = Duration(sec=elapsed.sec, nanosec=elapsed.nanosec)
+        self._template = MessageTemplate(message, marks.changing)
+
+    def publish(self, goal_id: bytes, status: Status, stamp: Time) -> None:
+        """Tells the client of a goal what the arm does.
+
+        Args:
+            goal_id: Number of the goal, 16 bytes.
+            status: Of the controller.
+            stamp: Of the joint state behind it.
+        """
+        seconds, fraction = divmod(status.goal_time, 1.0)
+        elapsed = time_bytes(int(seconds), int(fraction * 1e9))
+        self._publisher.publish(
+            self._template.filled(
+                goal_id,
+                time_bytes(stamp.sec, stamp.nanosec),
+                *motion_bytes(status),
+                *(elapsed,) * 3,
+            )
+        )
+
+    def destroy(self) -> None:
+        """Ends the topic."""
+        self._node.destroy_publisher(self._publisher)
+
+
+def seconds(time: Time | Duration) -> float:
+    """A stamp or a duration as a number [s]."""
+    return time.sec + 1e-9 * time.nanosec
+
+
+def trajectory_from_message(message: TrajectoryMessage, start_time: float | None) -> JointTrajectory:
+    """The trajectory as plain data; what is wrong with it is found when it is given to the arm.
+
+    Args:
+        start_time: On the clock of the controller [s]; None for now.
+
+    Raises:
+        GoalRefused: Points that differ in what they carry.
+    """
+    points = message.points
+    for index, point in enumerate(points):
+        if len(point.effort):
+            raise _invalid(f"point {index} has efforts; give positions, and velocities and accelerations if known")
+    return JointTrajectory(
+        joint_names=tuple(message.joint_names),
+        times=np.array([seconds(point.time_from_start) for point in points]),
+        positions=_rows("positions", points, len(message.joint_names)),
+        velocities=_rows("velocities", points, len(message.joint_names)),
+        accelerations=_rows("accelerations", points, len(message.joint_names)),
+        start_time=start_time,
+    )
+
+
+def tolerances_from_goal(goal: FollowJointTrajectory.Goal) -> GoalTolerances:
+    """What the goal allows: 0 stands for the default, negative for anything.
+
+    Raises:
+        GoalRefused: It asks for checks that this controller does not make.
+    """
+    if goal.multi_dof_trajectory.joint_names or goal.multi_dof_trajectory.points:
+        raise _invalid("joints with several degrees of freedom are not supported; leave multi_dof_trajectory empty")
+    if goal.component_path_tolerance or goal.component_goal_tolerance:
+        raise _invalid("component tolerances are for joints with several degrees of freedom; leave them empty")
+    allowed = seconds(goal.goal_time_tolerance)
+    return GoalTolerances(
+        path=[_tolerance(message) for message in goal.path_tolerance],
+        goal=[_tolerance(message) for message in goal.goal_tolerance],
+        goal_time=-1.0 if allowed < 0.0 else allowed,
+    )
+
+
+def point(
+    q: Array | None = None, qd: Array | None = None, qdd: Array | None = None, effort: Array | None = None
+) -> JointTrajectoryPoint:
+    """A point of arrays, each of shape (n,), those that are given."""
+    fields = {"positions": q, "velocities": qd, "accelerations": qdd, "effort": effort}
+    return JointTrajectoryPoint(**{name: values.tolist() for name, values in fields.items() if values is not None})
+
+
+def _rows(field: str, points: Sequence[JointTrajectoryPoint], joints: int) -> Array | None:
+    """One row per point; None if no point has this field."""
+    rows = [getattr(point, field) for point in points]
+    if not any(rows):
+        return None
+    for index, row in enumerate(rows):
+        if len(row) != joints:
+            raise _invalid(f"point {index} has {len(row)} {field} for {joints} joints; give one each, in every point")
+    return np.frombuffer(b"".join(row.tobytes() for row in rows), dtype=np.float64).reshape(len(rows), joints)
+
+
+def _tolerance(message: ToleranceMessage) -> JointTolerance:
+    if message.acceleration > 0.0:
+        raise _invalid(f"an acceleration tolerance (joint {message.name!r}) is not checked here; set it to 0")
+    return JointTolerance(message.name, message.position, message.velocity)
+
+
+def _invalid(text: str) -> GoalRefused:
+    return GoalRefused(ErrorCode.INVALID_GOAL, text)

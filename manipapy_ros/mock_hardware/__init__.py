@@ -1,0 +1,1 @@
+"""The node `mock_hardware`."""

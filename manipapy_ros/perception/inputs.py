@@ -1,0 +1,117 @@
+"""What cameras send, brought together: pictures of one moment with their calibration, newest first, none twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+
+from ..common import qos
+from .image_messages import stamp_ns
+
+QUEUE = 8
+"""Messages per topic that wait for their partners; older ones are dropped."""
+
+
+@dataclass(frozen=True)
+class SynchronizedImages:
+    """Messages that belong to one moment."""
+
+    messages: tuple[Any, ...]
+    """One per topic, in the order of the topics."""
+    infos: tuple[CameraInfo, ...]
+    """Calibrations, one per camera; none for points."""
+
+
+class ImageSynchronizer:
+    """Brings messages of several topics together by their stamps, and hands out only the newest.
+
+    Args:
+        node: Who listens.
+        kind: Of all topics.
+        topics: To be brought together.
+        infos: Topics of their calibrations.
+        skew: How far apart stamps may be [s].
+        notify: Called when there is something new.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        kind: type[Image] | type[PointCloud2],
+        topics: tuple[str, ...],
+        infos: tuple[str, ...],
+        skew: float,
+        notify: Callable[[], None],
+    ):
+        self._node, self._skew_ns, self._notify = node, round(skew * 1e9), notify
+        self._lock = threading.Lock()
+        self._queues: list[deque[Any]] = [deque(maxlen=QUEUE) for _ in topics]
+        self._infos: list[CameraInfo | None] = [None for _ in infos]
+        self._newest: tuple[Any, ...] | None = None
+        self.dropped = 0
+        """Complete sets that were never asked for, because a newer one came."""
+        self.heard = [0 for _ in topics]
+        """Messages per topic."""
+        self.topics, self.info_topics = topics, infos
+        self._subscriptions = [
+            node.create_subscription(kind, topic, lambda message, i=i: self._on_message(i, message), qos.SENSOR)
+            for i, topic in enumerate(topics)
+        ] + [
+            node.create_subscription(CameraInfo, topic, lambda message, i=i: self._on_info(i, message), qos.SENSOR)
+            for i, topic in enumerate(infos)
+        ]
+
+    def destroy(self) -> None:
+        """Listen no more."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+
+    def take(self) -> SynchronizedImages | None:
+        """The newest complete set that was not handed out yet."""
+        with self._lock:
+            infos = [info for info in self._infos if info is not None]
+            if self._newest is None or len(infos) < len(self._infos):
+                return None
+            taken, self._newest = self._newest, None
+            return SynchronizedImages(taken, tuple(infos))
+
+    def missing(self) -> str:
+        """What has never come, in words; empty if everything has."""
+        silent = [topic for topic, count in zip(self.topics, self.heard, strict=True) if not count]
+        silent += [topic for topic, info in zip(self.info_topics, self._infos, strict=True) if info is None]
+        return ", ".join(self._node.resolve_topic_name(topic) for topic in silent)
+
+    def _on_info(self, index: int, message: CameraInfo) -> None:
+        with self._lock:
+            self._infos[index] = message
+
+    def _on_message(self, index: int, message: Any) -> None:
+        with self._lock:
+            self.heard[index] += 1
+            self._queues[index].append(message)
+            complete = self._match(stamp_ns(message.header.stamp))
+            if complete is None:
+                return
+            self.dropped += self._newest is not None
+            self._newest = complete
+        self._notify()
+
+    def _match(self, time_ns: int) -> tuple[Any, ...] | None:
+        """The messages nearest to a time, one per topic, if all are near enough; what is older is dropped."""
+        found = []
+        for queue in self._queues:
+            near = min(queue, key=lambda message: abs(stamp_ns(message.header.stamp) - time_ns), default=None)
+            if near is None or abs(stamp_ns(near.header.stamp) - time_ns) > self._skew_ns:
+                return None
+            found.append(near)
+        for queue, near in zip(self._queues, found, strict=True):
+            while queue and queue[0] is not near:
+                queue.popleft()
+            queue.popleft()
+        return tuple(found)

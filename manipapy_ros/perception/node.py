@@ -1,0 +1,297 @@
+"""The node `perception`: pictures in, tracked obstacles out.
+
+Takes `left/image_rect`, `right/image_rect` and their `camera_info` (or `image_raw` with the parameter rectify; or, with
+the parameter input, `depth/image_rect` or `points`), `joint_states`, `tf`. Publishes `disparity`, `points2`,
+`~/obstacle_markers` and `obstacles`. Frames that come while one is worked on are dropped, except the newest.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from manipapy_msgs.msg import ObstacleArray
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import Image, JointState, PointCloud2
+from stereo_msgs.msg import DisparityImage
+from visualization_msgs.msg import MarkerArray
+
+from manipapy_core import kinematics
+from manipapy_core.control.loop import enter_realtime
+from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.geometry import RobotBody
+from manipapy_core.perception import (
+    DepthImage,
+    Frame,
+    JointHistory,
+    Perceived,
+    PerceptionPipeline,
+    PointSet,
+    StereoModel,
+    StereoPair,
+)
+from manipapy_core.perception.pipeline import warm_up
+from manipapy_core.perception.stereo.images import opencv
+from manipapy_core.typing import Array
+
+from ..common import params, qos
+from ..common.conversions import positions_by_name
+from ..common.diagnostics import DiagnosticReport, Diagnostics, Level
+from ..common.node import ManagedNode, run
+from ..common.params import Param, Value
+from ..common.robot_loader import DESCRIPTION_PARAMETERS, NoDescription, from_parameters
+from ..common.tf_buffer import TfBuffer
+from ..realtime.polled_topics import PolledSubscription
+from .image_messages import camera_of, disparity_message, pixels_of, points_message, points_of, stamp_ns
+from .inputs import ImageSynchronizer, SynchronizedImages
+from .messages import obstacle_markers, obstacles_message
+from .settings import LIVE_PARAMETERS, reach_of, settings_of
+
+INPUTS = ("stereo", "depth", "points")
+PARAMETERS = (
+    *DESCRIPTION_PARAMETERS,
+    Param("input", "stereo", f"What comes: {', '.join(INPUTS)}"),
+    Param("rectify", False, "Take left/image_raw and right/image_raw, and rectify them"),
+    Param("skew", 0.02, "How far apart the stamps of left and right may be [s]", minimum=0.0, maximum=1.0),
+    Param("priority", 20, "Of SCHED_FIFO while active, where permitted; 0: ordinary", minimum=0, maximum=49),
+    Param("ignore_robot", False, "See the robot itself as an obstacle, for cameras that do not see it"),
+    *LIVE_PARAMETERS,
+)
+SAMPLE_JOINTS = 0.02
+"""How often new joint states are looked at [s]; all that came meanwhile are."""
+SAY_AGAIN = 2.0
+"""Problems of pictures are logged no more often than this [s]; the diagnostics have them all."""
+LISTEN = 0.2
+"""How long the working thread waits before it looks whether it is to end [s]."""
+
+
+class PerceptionNode(ManagedNode):
+    """One pair of eyes, from configure to cleanup."""
+
+    prompt = True  # an arm that moves must not wait for its eyes because something else computes
+
+    def __init__(self) -> None:
+        super().__init__("perception", PARAMETERS)
+
+    def configure(self, values: dict[str, Value]) -> None:
+        """Cover the robot with spheres, open topics."""
+        model = from_parameters(values)
+        if model is None:
+            raise NoDescription("the parameter robot, which perception needs,")
+        if values["input"] not in INPUTS:
+            raise InputError(f"input is {values['input']!r}; choose one of {', '.join(INPUTS)}")
+        # Threads of OpenCV would only fight with loops that cannot wait.
+        opencv().setNumThreads(1)
+        self._chain, self._values = model.chain, values
+        body = None if values["ignore_robot"] else RobotBody.build(model.robot, model.chain)
+        self._reach = reach_of(model.chain)
+        self._pipeline = PerceptionPipeline(body=body, settings=settings_of(values, self._reach))
+        self._history = JointHistory()
+        self._calibration: Any = None
+        self._problem, self._last, self._finished = "no picture has come yet", None, -np.inf
+        self._latency, self._age = 0.0, 0.0
+        self._drawn: frozenset[int] = frozenset()
+        self._work, self._ending = threading.Event(), False
+        self._frames = TfBuffer(self)
+        self._states: PolledSubscription[JointState] = PolledSubscription(self, JointState, "joint_states", qos.RECENT)
+        self._gathered = self._gather(str(values["input"]), bool(values["rectify"]), float(values["skew"]))
+        self._publishers_made = {
+            kind: self.create_publisher(kind, name, qos.STATE)
+            for kind, name in ((DisparityImage, "disparity"), (PointCloud2, "points2"))
+        }
+        self._obstacles = self.create_publisher(ObstacleArray, "obstacles", qos.STATE)
+        self._markers = self.create_publisher(MarkerArray, "~/obstacle_markers", qos.STATE)
+        self.add_on_set_parameters_callback(self._check_live)
+        self.add_post_set_parameters_callback(self._take_up_live)
+        self._diagnostics = Diagnostics(self, model.robot.name, self._diagnosis)
+        self._threads: list[threading.Thread] = []
+        warm_up(body)
+
+    def activate(self) -> None:
+        """See from now on."""
+        self._ending = False
+        self._pipeline.reset()
+        self._threads = [
+            threading.Thread(target=work, name=name, daemon=True)
+            for work, name in ((self._see, "perception"), (self._keep_joints, "joints"))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def deactivate(self) -> None:
+        """Close the eyes; markers go."""
+        self._ending = True
+        self._work.set()
+        for thread in self._threads:
+            thread.join()
+
+    def cleanup(self) -> None:
+        """Give everything back."""
+        self.remove_on_set_parameters_callback(self._check_live)
+        self.remove_post_set_parameters_callback(self._take_up_live)
+        self._gathered.destroy()
+        self._frames.destroy()
+        self._states.destroy()
+        self._diagnostics.destroy()
+        for publisher in (*self._publishers_made.values(), self._obstacles, self._markers):
+            self.destroy_publisher(publisher)
+
+    def _gather(self, kind: str, rectify: bool, skew: float) -> ImageSynchronizer:
+        picture = "image_raw" if rectify else "image_rect"
+        topics, infos = {
+            "stereo": ((f"left/{picture}", f"right/{picture}"), ("left/camera_info", "right/camera_info")),
+            "depth": (("depth/image_rect",), ("depth/camera_info",)),
+            "points": (("points",), ()),
+        }[kind]
+        return ImageSynchronizer(self, PointCloud2 if kind == "points" else Image, topics, infos, skew, self._work.set)
+
+    # Parameters.
+
+    def _check_live(self, changed: Sequence[Parameter]) -> SetParametersResult:
+        live = {row.name for row in LIVE_PARAMETERS}
+        for parameter in changed:
+            if parameter.name not in live and parameter.name in {row.name for row in self.table}:
+                reason = f"{parameter.name} is taken up when the node is configured; clean it up and configure it again"
+                return SetParametersResult(successful=False, reason=reason)
+        values = {**params.read(self, self.table), **{parameter.name: parameter.value for parameter in changed}}
+        try:
+            settings_of(values, self._reach)
+        except InputError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take_up_live(self, _: Sequence[Parameter]) -> None:
+        self._pipeline.configure(settings_of(params.read(self, self.table), self._reach))
+
+    # On threads of their own.
+
+    def _keep_joints(self) -> None:
+        """Remember where the arm was."""
+        self._hurry_thread()
+        while not self._ending:
+            for state in self._states.all_new():
+                time_ns = stamp_ns(state.header.stamp)
+                if not self._history.wants(time_ns):
+                    continue
+                try:
+                    self._history.add(time_ns, positions_by_name(state, self._chain.joint_names))
+                except InputError as error:
+                    self.get_logger().warning(f"joint state not used: {error}", throttle_duration_sec=5.0)
+            time.sleep(SAMPLE_JOINTS)
+
+    def _hurry_thread(self) -> None:
+        """Real-time scheduling for this thread, where permitted: behind every loop, before what only computes."""
+        if self._values["priority"]:
+            enter_realtime(int(self._values["priority"]), lock_memory=False)
+
+    def _see(self) -> None:
+        self._hurry_thread()
+        while not self._ending:
+            self._work.wait(LISTEN)
+            self._work.clear()
+            together = self._gathered.take()
+            if together is None or self._ending:
+                continue
+            began = time.monotonic()
+            try:
+                frame, frame_id = self._frame(together)
+                perceived = self._pipeline.feed(frame)
+            except ManipapyError as error:
+                if str(error) != self._problem:
+                    # Numbers in it change from picture to picture, and two problems may take turns.
+                    self.get_logger().warning(f"nothing is seen: {error}", throttle_duration_sec=SAY_AGAIN)
+                self._problem = str(error)
+                continue
+            self._problem, self._last, self._finished = "", perceived, time.monotonic()
+            self._latency = self._finished - began
+            self._publish(perceived, frame, together.messages[0].header, frame_id)
+            # Joint states are stamped by the same clock, and finer than simulated time is told.
+            newest_ns = self._history.newest_ns
+            self._age = 0.0 if newest_ns is None else 1e-9 * (newest_ns - perceived.time_ns)
+
+    def _frame(self, together: SynchronizedImages) -> tuple[Frame, str]:
+        first = together.messages[0]
+        time_ns, frame_id = stamp_ns(first.header.stamp), first.header.frame_id
+        T = self._frames.pose(self._chain.base, frame_id, time_ns)
+        q: Array | None = None if self._values["ignore_robot"] else self._history.at(time_ns)
+        if self._values["input"] == "points":
+            return PointSet(time_ns, T, points_of(first), q), frame_id
+        if self._values["input"] == "depth":
+            return DepthImage(time_ns, T, pixels_of(first), camera_of(together.infos[0]), q, first.encoding), frame_id
+        self._calibrate(together)
+        second = together.messages[1]
+        if second.encoding != first.encoding:
+            raise InputError(f"left is {first.encoding}, right is {second.encoding}; both cameras must agree")
+        pair = StereoPair(
+            time_ns,
+            T,
+            pixels_of(first),
+            pixels_of(second),
+            q,
+            first.encoding,
+            stamp_ns(second.header.stamp),
+            max(1, round(float(self._values["skew"]) * 1e9)),
+        )
+        return pair, frame_id
+
+    def _calibrate(self, together: SynchronizedImages) -> None:
+        """Take up calibrations; unchanged ones cost nothing."""
+        key = tuple((info.width, info.height, *info.k, *info.p, *info.d, *info.r) for info in together.infos)
+        if key == self._calibration:
+            return
+        self._pipeline.stereo = StereoModel(*(camera_of(info) for info in together.infos))
+        self._pipeline.configure(self._pipeline.settings)
+        self._calibration = key
+
+    def _publish(self, perceived: Perceived, frame: Frame, header: Any, optical: str) -> None:
+        base, stamp = self._chain.base, header.stamp
+        self._obstacles.publish(obstacles_message(perceived.obstacles, base, stamp))
+        ids = frozenset(obstacle.id for obstacle in perceived.obstacles)
+        tip = np.zeros(3) if frame.q is None else kinematics.forward(self._chain, frame.q)[:3, 3]
+        self._markers.publish(obstacle_markers(perceived.obstacles, self._drawn - ids, tip, base, stamp))
+        self._drawn = ids
+        # Pictures are large: they are made into messages only for those who look.
+        if perceived.disparity is not None and self._publishers_made[DisparityImage].get_subscription_count():
+            self._publishers_made[DisparityImage].publish(disparity_message(perceived.disparity, optical, stamp))
+        if self._publishers_made[PointCloud2].get_subscription_count() and perceived.points is not None:
+            self._publishers_made[PointCloud2].publish(points_message(perceived.points, base, stamp))
+
+    def _diagnosis(self) -> DiagnosticReport:
+        missing = self._gathered.missing()
+        last, silence = self._last, time.monotonic() - self._finished
+        numbers = {
+            "dropped frames": str(self._gathered.dropped),
+            "latency [ms]": f"{1e3 * self._latency:.1f}",
+            "camera to obstacle [ms]": f"{1e3 * self._age:.1f}",
+        }
+        if last is not None:
+            numbers |= {
+                "obstacles": str(len(last.obstacles)),
+                "valid pixels [%]": f"{100.0 * last.valid_share:.0f}",
+                **{f"{stage} [ms]": f"{1e3 * spent:.1f}" for stage, spent in last.stage_times.items()},
+            }
+        if not self.is_active:
+            return DiagnosticReport(Level.OK, "not active", numbers)
+        if missing:
+            return DiagnosticReport(Level.WARN, f"nothing comes on {missing}", numbers)
+        if self._problem:
+            return DiagnosticReport(Level.ERROR, self._problem, numbers)
+        if silence > 1.0:
+            return DiagnosticReport(Level.WARN, f"no picture for {silence:.1f} s; obstacles are from then", numbers)
+        if last is not None and last.reasons:
+            return DiagnosticReport(Level.WARN, "; ".join(reason.value for reason in last.reasons), numbers)
+        return DiagnosticReport(Level.OK, "seeing", numbers)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the node until it is stopped."""
+    return run(PerceptionNode, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

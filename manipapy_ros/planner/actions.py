@@ -1,0 +1,168 @@
+"""Goals of the planner's two actions, each on a thread of its own: planned, or planned and carried out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from manipapy_msgs.action import Move, PlanMotion
+from rclpy.action import CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.node import Node
+
+from manipapy_core.errors import ManipapyError
+from manipapy_core.motion import PlanPhase, PlanResult, PlanStatus
+
+from ..client.session import GivenUp
+from ..common.deferred_action import DeferredActionServer, not_used
+from ..common.node import NotActive
+from .execution import Ended, PlannedMotion
+from .requests import FAILURE, Requests, result_message
+
+KEEP_RESULTS = 120
+"""How long a client may take to ask for a result [s]."""
+AT_ONCE = 4
+"""Goals that are worked on at the same time."""
+
+
+class Busy(ManipapyError):
+    """More goals than a planner works on at once."""
+
+
+class PlanningGoals:
+    """Takes goals and answers them.
+
+    Args:
+        node: Whose actions they are.
+        requests: Plans.
+        motion: Carries plans out.
+        is_active: Whether goals are welcome.
+        show: Is given every path that was found.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        requests: Requests,
+        motion: PlannedMotion,
+        is_active: Callable[[], bool],
+        show: Callable[[PlanResult], None],
+    ):
+        self._node, self._requests, self._motion = node, requests, motion
+        self._is_active, self._show = is_active, show
+        self._lock = threading.Lock()
+        self._running: dict[bytes, tuple[threading.Thread, threading.Event]] = {}
+        self._moving = threading.Lock()
+        self._servers = {
+            kind: DeferredActionServer(
+                node,
+                kind,
+                name,
+                execute_callback=not_used,
+                goal_callback=lambda _: GoalResponse.ACCEPT,
+                handle_accepted_callback=lambda handle, work=work: self._start(handle, work),
+                cancel_callback=self._on_cancel,
+                result_timeout=KEEP_RESULTS,
+            )
+            for kind, name, work in ((PlanMotion, "~/plan_motion", self._plan), (Move, "~/move", self._move))
+        }
+
+    def destroy(self) -> None:
+        """Ends every goal and takes the actions away."""
+        self.abandon()
+        for server in self._servers.values():
+            server.destroy()
+
+    def abandon(self) -> None:
+        """Cancels every goal and waits until its thread has ended; a moving arm is brought to rest."""
+        with self._lock:
+            running = list(self._running.values())
+        for _, cancel in running:
+            cancel.set()
+        for thread, _ in running:
+            thread.join()
+
+    def _start(self, handle: ServerGoalHandle, work: Callable[[ServerGoalHandle, threading.Event], None]) -> None:
+        handle.execute()
+        key, cancel = bytes(handle.goal_id.uuid), threading.Event()
+
+        def run() -> None:
+            try:
+                work(handle, cancel)
+            finally:
+                with self._lock:
+                    del self._running[key]
+
+        thread = threading.Thread(target=run, name="planning", daemon=True)
+        with self._lock:
+            self._running[key] = (thread, cancel)
+        thread.start()
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        with self._lock:
+            entry = self._running.get(bytes(handle.goal_id.uuid))
+        if entry is None:
+            return CancelResponse.REJECT
+        entry[1].set()
+        return CancelResponse.ACCEPT
+
+    # On the threads.
+
+    def _plan(self, handle: ServerGoalHandle, cancel: threading.Event) -> None:
+        def tell(phase: PlanPhase, cost: float) -> None:
+            handle.publish_feedback(PlanMotion.Feedback(phase=phase.value, best_cost=cost))
+
+        try:
+            self._check_welcome()
+            request, world = handle.request.request, self._motion.snapshot()
+            start = self._requests.whole_start(request)
+            q_now = self._motion.positions(cancel) if start is None else start
+            result = self._requests.plan(request, q_now, world, cancel, tell)
+        except GivenUp as error:
+            status = PlanStatus.CANCELLED if cancel.is_set() else None
+            code = FAILURE if status is None else status.moveit_code
+            self._finish(handle, PlanMotion.Result(error_code=code, text=str(error)), status)
+            return
+        except ManipapyError as error:
+            self._finish(handle, PlanMotion.Result(error_code=FAILURE, text=str(error)), None)
+            return
+        self._finish(handle, result_message(result, self._requests.model.chain.joint_names), result.status)
+        self._show(result)
+
+    def _move(self, handle: ServerGoalHandle, cancel: threading.Event) -> None:
+        def tell(phase: str, progress: float, attempt: int) -> None:
+            handle.publish_feedback(Move.Feedback(phase=phase, progress=progress, attempt=attempt))
+
+        if not self._moving.acquire(blocking=False):
+            text = "another motion is under way; cancel it, or wait for its end"
+            self._finish(handle, Move.Result(error_code=FAILURE, text=text), None)
+            return
+        try:
+            self._check_welcome()
+            ended = self._motion.carry_out(handle.request.request, handle.request.tries, cancel, tell)
+        except ManipapyError as error:
+            ended = Ended(None, str(error))
+        finally:
+            self._moving.release()
+        code = FAILURE if ended.status is None else ended.status.moveit_code
+        result = Move.Result(error_code=code, text=ended.text, planned=ended.planned, reached=self._motion.reached())
+        self._finish(handle, result, ended.status)
+
+    def _check_welcome(self) -> None:
+        if not self._is_active():
+            raise NotActive(self._node.get_fully_qualified_name())
+        with self._lock:
+            if len(self._running) > AT_ONCE:
+                raise Busy(f"{AT_ONCE} goals are being worked on already; wait for the end of one")
+
+    def _finish(self, handle: ServerGoalHandle, result: Any, status: PlanStatus | None) -> None:
+        server = self._servers[PlanMotion if isinstance(result, PlanMotion.Result) else Move]
+        if status is not PlanStatus.SUCCESS:
+            self._node.get_logger().warning(result.text)
+        server.finish(
+            handle,
+            result,
+            succeeded=status is PlanStatus.SUCCESS,
+            cancelled=status is PlanStatus.CANCELLED,
+        )

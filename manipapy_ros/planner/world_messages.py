@@ -1,0 +1,135 @@
+"""Objects of the planner's world: from messages to shapes, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+from geometry_msgs.msg import Point32, Pose
+from manipapy_msgs.msg import CollisionObject, ObstacleArray
+
+from manipapy_core.errors import InputError
+from manipapy_core.geometry import (
+    Box,
+    Capsule,
+    ConvexMesh,
+    Cylinder,
+    Octomap,
+    Plane,
+    PointCloud,
+    Sphere,
+    WorldObject,
+    WorldSnapshot,
+)
+from manipapy_core.geometry.distance import Shape
+from manipapy_core.typing import Array
+
+from ..common.conversions import matrix_from_pose, pose_from_matrix
+
+DIMENSIONS = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "plane": 0, "convex": 0}
+"""Numbers per type; points take one or none."""
+CELL = 0.02
+"""Of a cloud whose message does not say [m]."""
+SEEN = "seen_"
+"""Begins the names of objects that cameras have seen; users' names must not."""
+
+
+def shape_of(message: CollisionObject) -> Shape:
+    """The shape that a message describes.
+
+    Raises:
+        InputError: No such type, or numbers that do not fit it.
+    """
+    kind, numbers = message.type, list(message.dimensions)
+    known = (*DIMENSIONS, "points")
+    if kind not in known:
+        raise InputError(f"object {message.id!r} is of type {kind!r}; choose one of {', '.join(known)}")
+    if kind == "points":
+        if len(numbers) > 1:
+            raise InputError(f"points {message.id!r} have {len(numbers)} dimensions; give the edge of a cell, or none")
+        return PointCloud(_points(message), numbers[0] if numbers else CELL)
+    if len(numbers) != DIMENSIONS[kind]:
+        raise InputError(f"{kind} {message.id!r} has {len(numbers)} dimensions; it needs {DIMENSIONS[kind]}")
+    if kind == "box":
+        return Box(np.array(numbers))
+    if kind == "sphere":
+        return Sphere(numbers[0])
+    if kind == "cylinder":
+        return Cylinder(numbers[0], numbers[1])
+    if kind == "capsule":
+        return Capsule(numbers[0], numbers[1])
+    return Plane() if kind == "plane" else ConvexMesh(_points(message))
+
+
+def message_of(name: str, shape: Shape, T: Array, frame: str) -> CollisionObject:
+    """An object as a message. Grids of points come back as the middles of their occupied cells."""
+    message = CollisionObject(id=name, pose=pose_from_matrix(T))
+    message.header.frame_id = frame
+    points: Array | None = None
+    if isinstance(shape, Box):
+        message.type, message.dimensions = "box", shape.size.tolist()
+    elif isinstance(shape, Sphere):
+        message.type, message.dimensions = "sphere", [shape.radius]
+    elif isinstance(shape, (Cylinder, Capsule)):
+        message.type = type(shape).__name__.lower()
+        message.dimensions = [shape.radius, shape.length]
+    elif isinstance(shape, Plane):
+        message.type = "plane"
+    elif isinstance(shape, ConvexMesh):
+        message.type, points = "convex", shape.vertices
+    elif isinstance(shape, PointCloud):
+        message.type, message.dimensions, points = "points", [shape.cell], shape.points
+    else:
+        assert isinstance(shape, Octomap)
+        message.type = "octomap"
+    if points is not None:
+        message.points = [Point32(x=x, y=y, z=z) for x, y, z in points.tolist()]
+    return message
+
+
+def pose_of(pose: Pose) -> Array:
+    """Homogeneous matrix, shape (4, 4); a quaternion of zeros, as in an empty message, stands for no rotation."""
+    o = pose.orientation
+    if o.x == o.y == o.z == o.w == 0.0:
+        pose = Pose(position=pose.position)
+        pose.orientation.w = 1.0
+    return matrix_from_pose(pose)
+
+
+def seen_objects(message: ObstacleArray) -> Iterator[WorldObject]:
+    """What cameras have seen, as objects of the world: padded hulls, or padded boxes where there is no hull."""
+    for obstacle in message.obstacles:
+        name = f"{SEEN}{obstacle.id}"
+        if len(obstacle.hull) >= 4:
+            yield WorldObject(name, ConvexMesh(np.array([[p.x, p.y, p.z] for p in obstacle.hull])), np.eye(4))
+        else:
+            size = np.array([obstacle.size.x, obstacle.size.y, obstacle.size.z]) + 2.0 * obstacle.padding
+            yield WorldObject(name, Box(size), pose_of(obstacle.pose))
+
+
+def with_margin(world: WorldSnapshot, margin: float) -> WorldSnapshot:
+    """The world with all that cameras see thicker by a margin [m]; the same one if there is nothing to be done."""
+    seen = [thing for thing in world.objects.values() if thing.name.startswith(SEEN)]
+    if not seen or margin <= 0.0:
+        return world
+    thicker = {thing.name: replace(thing, shape=_thicker(thing.shape, margin)) for thing in seen}
+    return replace(world, objects=MappingProxyType({**world.objects, **thicker}))
+
+
+def _thicker(shape: Shape, margin: float) -> Shape:
+    if isinstance(shape, Box):
+        return Box(shape.size + 2.0 * margin)
+    if isinstance(shape, ConvexMesh):
+        # Corners move away from the middle; by the diagonal of a cube, so that its faces move by the margin.
+        middle = shape.vertices.mean(axis=0)
+        away = shape.vertices - middle
+        return ConvexMesh(shape.vertices + np.sqrt(3.0) * margin * away / np.linalg.norm(away, axis=1, keepdims=True))
+    return shape
+
+
+def _points(message: CollisionObject) -> Array:
+    if not len(message.points):
+        raise InputError(f"{message.type} {message.id!r} has no points")
+    return np.array([[point.x, point.y, point.z] for point in message.points], dtype=np.float64)

@@ -1,0 +1,267 @@
+"""The loop of the simulation: commands in, one step, joint states and time out. ROS callbacks never run on it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from manipapy_core import dynamics
+from manipapy_core.control import LoopReport, LoopSettings, PeriodicLoop
+from manipapy_core.control.loop import enter_realtime
+from manipapy_core.sim import CommandRefused, DriveMode, HoldReason, SimRobot, SimWorld
+
+from ..common import qos
+from ..realtime.cdr_templates import Marks, MessageTemplate, time_bytes
+from ..realtime.polled_topics import NumbersReader, PolledSubscription
+
+COMMAND_TOPICS = {
+    DriveMode.EFFORT: "forward_effort_controller/commands",
+    DriveMode.VELOCITY: "forward_velocity_controller/commands",
+    DriveMode.POSITION: "forward_position_controller/commands",
+}
+"""As ros2_control's forward_command_controller has them."""
+MODES = tuple(COMMAND_TOPICS)
+HEARTBEAT = 0.01
+"""While simulated time stands still, the last joint state is repeated this often [s]: paused is not dead."""
+STEPS_PER_TICK = 20
+"""When many steps are asked for: so that the loop can still be stopped."""
+LATE_STEPS = 3
+"""Efforts that are this many steps old are late; on an idle machine they are one or two."""
+POLL = 1e-4
+"""[s]"""
+
+
+@dataclass(frozen=True)
+class PhysicsSettings:
+    """How simulated time passes."""
+
+    joints: tuple[str, ...]
+    """Order of commands without names."""
+    real_time_factor: float = 1.0
+    """Simulated seconds per second."""
+    clock_every: int = 25
+    """Steps between two messages on `clock`."""
+    patience: float = 0.2
+    """How long simulated time waits for a controller that streamed efforts and is late [s]."""
+    priority: int | None = 70
+    """Of SCHED_FIFO, where permitted."""
+
+
+class Physics:
+    """Steps a world at its own rate and carries messages to and from one robot.
+
+    A controller on a busy machine may be late. Its efforts must not act on for long, and the arm must not be held
+    because of the machine either; so simulated time waits for late efforts, up to `patience`, and only then runs on to
+    the timeout that holds the arm.
+
+    Args:
+        node: Whose topics they are.
+        world: With the robot in it.
+        robot: The one that is commanded.
+        settings: Rate and patience.
+    """
+
+    def __init__(self, node: Node, world: SimWorld, robot: SimRobot, settings: PhysicsSettings):
+        self._node, self._world, self._robot, self._settings = node, world, robot, settings
+        self._commands = {
+            mode: PolledSubscription(node, Float64MultiArray, topic, qos.NEWEST)
+            for mode, topic in COMMAND_TOPICS.items()
+        }
+        self._states = node.create_publisher(JointState, "joint_states", qos.STATE)
+        self._clock = node.create_publisher(Clock, "clock", qos.COMMAND)
+        self._state_template = _state_template(robot.joint_names)
+        self._loop: PeriodicLoop | None = None
+        self._numbers = NumbersReader(len(settings.joints))
+        self._mode, self._turn = DriveMode.EFFORT, 0
+        self._wanted: _Steps | None = None
+        self._streaming = False
+        """Whether efforts are expected to come."""
+        self._last_command = 0.0
+        # Half a step of tolerance: times are sums of steps.
+        self._late = (LATE_STEPS - 0.5) * world.time_step
+        self._steps_to_clock = 0
+        self._heartbeat = 0.0
+        self._held = False
+        self._prepare()
+
+    def start(self) -> None:
+        """Lets time run."""
+        period = self._world.time_step / self._settings.real_time_factor
+        spin = min(5e-5, 0.1 * period)
+        settings = LoopSettings(period=period, spin=spin, priority=self._settings.priority, phase=0.0)
+        self._loop = PeriodicLoop(self._tick, settings, on_failure=self._report, name="physics")
+        self._loop.start()
+
+    def _prepare(self) -> None:
+        """What the first step would otherwise stand still for: code that is compiled at its first use, and memory."""
+        chain = self._robot.chain
+        rest = np.zeros(chain.n)
+        dynamics.inverse_dynamics(chain, rest, rest, rest)
+        dynamics.mass_matrix(chain, rest)
+        enter_realtime(None, lock_memory=True)
+
+    def stop(self) -> None:
+        """Stops time; the arm stays as it is."""
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+
+    def destroy(self) -> None:
+        """Takes all topics away."""
+        self.stop()
+        for subscription in self._commands.values():
+            subscription.destroy()
+        self._node.destroy_publisher(self._states)
+        self._node.destroy_publisher(self._clock)
+
+    def report(self) -> LoopReport | None:
+        """How the loop has been doing since the last call; None while it does not run."""
+        return self._loop.report() if self._loop is not None else None
+
+    def advance(self, steps: int, go_on: Callable[[], bool]) -> bool:
+        """Has the loop make steps while the world is paused, and waits for them.
+
+        Args:
+            steps: How many.
+            go_on: Asked now and then; when it says no, the rest is left out.
+
+        Returns:
+            Whether all were made.
+        """
+        wanted = _Steps(steps)
+        self._wanted = wanted
+        while not wanted.done.wait(0.05):
+            if not go_on() or self._loop is None or not self._loop.running:
+                self._wanted = None
+                return False
+        return True
+
+    # In the loop.
+
+    def _tick(self, now: float) -> None:
+        if not self._node.context.ok():
+            return
+        self._take_commands()
+        if self._world.paused:
+            self._stand_still(now)
+            return
+        self._await_late_efforts()
+        if self._world.tick():
+            self._publish()
+
+    def _stand_still(self, now: float) -> None:
+        wanted = self._wanted
+        if wanted is not None:
+            for _ in range(min(wanted.left, STEPS_PER_TICK)):
+                self._world.step()
+                self._publish()
+                self._take_commands()
+                wanted.left -= 1
+            if wanted.left == 0:
+                self._wanted = None
+                self._publish_clock()
+                wanted.done.set()
+        elif now - self._heartbeat > HEARTBEAT:
+            self._heartbeat = now
+            self._publish()
+            self._publish_clock()
+
+    def _take_commands(self) -> bool:
+        """Whether an effort command came and was taken."""
+        taken = False
+        for mode in MODES if self._world.paused else self._modes_to_look_at():
+            subscription = self._commands[mode]
+            message = subscription.newest_serialized()
+            if message is None:
+                continue
+            try:
+                self._robot.command(mode, self._numbers.read(message), self._settings.joints)
+            except CommandRefused as refusal:
+                text = f"{subscription.topic}: {refusal}"
+                self._node.get_logger().warning(text, throttle_duration_sec=1.0)
+                continue
+            self._held, self._last_command = False, self._world.time
+            self._streaming = taken = mode is DriveMode.EFFORT
+            self._mode = mode
+        return taken
+
+    def _modes_to_look_at(self) -> tuple[DriveMode, ...]:
+        """That of the last command and another one: each look takes its time, and modes rarely change."""
+        self._turn = (self._turn + 1) % len(MODES)
+        other = MODES[self._turn]
+        return (self._mode,) if other is self._mode else (self._mode, other)
+
+    def _await_late_efforts(self) -> None:
+        if not self._streaming or self._world.time - self._last_command < self._late:
+            return
+        deadline = time.monotonic() + self._settings.patience
+        while time.monotonic() < deadline:
+            if self._take_commands():
+                return
+            time.sleep(POLL)
+        self._streaming = False
+
+    def _publish(self) -> None:
+        state = self._robot.state()
+        stamp = time_bytes(*divmod(self._world.time_ns, 1_000_000_000))
+        numbers = (state.q.tobytes(), state.qd.tobytes(), state.effort.tobytes())
+        self._states.publish(self._state_template.filled(stamp, *numbers))
+        self._steps_to_clock -= 1
+        if self._steps_to_clock <= 0:
+            self._publish_clock()
+            self._look_at_holds()
+
+    def _publish_clock(self) -> None:
+        self._steps_to_clock = self._settings.clock_every
+        message = Clock()
+        _stamp(message.clock, self._world.time_ns)
+        self._clock.publish(message)
+
+    def _look_at_holds(self) -> None:
+        if self._held:
+            return
+        late = [name for name, why in self._robot.status().held.items() if why is HoldReason.TIMEOUT]
+        if late:
+            self._held = True
+            self._node.get_logger().warning(
+                f"commands stopped coming at {self._last_command:.3f} s of simulated time: "
+                f"the arm is held until the next one ({_some(late)})"
+            )
+
+    def _report(self, error: Exception) -> None:
+        self._node.get_logger().error(
+            f"a step of the simulation failed: {type(error).__name__}: {error}", throttle_duration_sec=1.0
+        )
+
+
+class _Steps:
+    """Steps that somebody waits for."""
+
+    def __init__(self, count: int):
+        self.left, self.done = count, threading.Event()
+
+
+def _state_template(names: Sequence[str]) -> MessageTemplate:
+    """Of joint states: stamp, positions, velocities and efforts change."""
+    marks, n = Marks(), len(names)
+    message = JointState(name=list(names))
+    message.header.stamp = marks.time()
+    message.position, message.velocity, message.effort = (marks.numbers(n).tolist() for _ in range(3))
+    return MessageTemplate(message, marks.changing)
+
+
+def _stamp(stamp: Time, time_ns: int) -> None:
+    stamp.sec, stamp.nanosec = divmod(time_ns, 1_000_000_000)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")

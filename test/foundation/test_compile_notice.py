@@ -1,0 +1,28 @@
+"""A user who waits for a compilation is told so, and one who does not is left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from manipapy_core.compile_notice import TEXT
+
+PROGRAM = """
+import numpy as np
+from manipapy_core.perception.dbscan import dbscan
+print(dbscan(np.zeros((10, 3)), 0.1, 5))
+"""
+
+
+def test_a_long_compilation_is_announced_once_per_installation(tmp_path):
+    """Here the compiled functions are kept in a folder that is empty at first."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=300)
+        for _ in range(2)
+    )
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert first.stdout == second.stdout
+    assert first.stderr.count(TEXT) == 1
+    assert second.stderr == ""
