@@ -19,11 +19,11 @@ from polytope_peers import GIVES_UP, peers
 from problems import Array
 from report import Report, times
 
-from capability.scipy_route import interior, random_scene, volume
 from geometry.arms import arm, configurations, table_world
 from manipapy_core import polytopes
 from manipapy_core.geometry import Checker
 from manipapy_core.polytopes import JointSet, project
+from polytopes.scipy_route import interior, random_scene, volume
 
 ROWS = (0, 6, 12, 24)
 INSIDE = 1e-5

@@ -10,7 +10,7 @@ from manipapy_core.compile_notice import TEXT
 
 PROGRAM = """
 import numpy as np
-from manipapy_core.perception.dbscan import dbscan
+from manipapy_core.perception.points.dbscan import dbscan
 print(dbscan(np.zeros((10, 3)), 0.1, 5))
 """
 

@@ -16,33 +16,31 @@ from foundation.tree import imports_of
 
 MAY_IMPORT = {
     "errors": set(),
-    "first_time": set(),
-    "lie": {"errors"},
+    "typing": set(),
+    "compile_notice": set(),
+    "lie": {"errors", "typing"},
     "model": {"lie"},
-    "compiler": {"model"},
+    "checks": {"model"},
+    "compiler": {"checks"},
     "kinematics": {"compiler"},
     "dynamics": {"compiler"},
     "singularity": {"compiler"},
-    "ik": {"kinematics"},
+    "trajectory": {"dynamics"},
+    "ik": {"kinematics", "singularity"},
     "geometry": {"kinematics"},
-    "motion": {"ik", "geometry"},
-    "control": {"dynamics", "motion"},
+    "motion": {"ik", "geometry", "trajectory"},
+    "control": {"trajectory", "kinematics"},
     "perception": {"geometry"},
-    "capability": {"ik", "geometry", "singularity"},
-    "sim": {"model"},
-    "plots": {"kinematics"},
-    "viewer": {"ik", "geometry"},
-    "doctor": {"compiler"},
+    "polytopes": {"geometry", "dynamics"},
+    "reachability": {"ik", "geometry", "singularity"},
+    "servoing": {"polytopes"},
+    "sim": {"dynamics", "kinematics"},
+    "draw": {"ik", "polytopes", "reachability"},
 }
 """Rooms and the rooms just below them; what those may import is allowed as well."""
 
-MAY_IMPORT_ALL = {"__init__", "cli", "cli_capability", "compat"}
+MAY_IMPORT_ALL = {"__init__", "cli", "compat"}
 """The front doors. Nobody imports `cli` or `compat`."""
-
-LATE_DOORS = {
-    ("model", "compiler"): "a chain opens its compiled kernels when they are first asked for",
-}
-"""Imports against the direction of the table, allowed inside a function only, each with its reason."""
 
 ROS_PACKAGES = {"rclpy", "manipapy_ros", "manipapy_msgs", "launch", "launch_ros", "ament_index_python"}
 
@@ -52,7 +50,7 @@ HEAVY += ["llvmlite", "numba", "yaml", "scipy", "typer"]
 
 def rooms_below(room: str) -> set[str]:
     """Everything a room may import."""
-    below = {"errors", "first_time", room}
+    below = {"errors", "typing", "compile_notice", room}
     for neighbour in MAY_IMPORT[room]:
         below |= rooms_below(neighbour)
     return below
@@ -80,7 +78,7 @@ def test_rooms_import_only_what_the_design_allows(project):
         if parts[0] != "manipapy_core" or room in MAY_IMPORT_ALL or statement.for_types:
             continue
         target = parts[1] if len(parts) > 1 else "__init__"
-        if target in rooms_below(room) or (statement.late and (room, target) in LATE_DOORS):
+        if target in rooms_below(room):
             continue
         wrong.append(f"{statement.file.relative_to(project)}:{statement.line} imports {statement.module}")
     assert not wrong, "\n".join(wrong)
@@ -88,7 +86,7 @@ def test_rooms_import_only_what_the_design_allows(project):
 
 def test_front_doors_are_imported_by_nobody(project):
     doors = ("manipapy_core.cli", "manipapy_core.compat")
-    users = [s.file for _, s in core_imports(project) if s.module.startswith(doors) and s.file.parent.name != "compat"]
+    users = [s.file for _, s in core_imports(project) if s.module.startswith(doors) and s.file.parent.name not in {"cli", "compat"}]
     assert not users
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from capability import planar
 
 from geometry.arms import arm, at
 from manipapy_core import kinematics, lie
@@ -12,6 +11,7 @@ from manipapy_core.errors import ShapeError
 from manipapy_core.geometry import Box, Checker, World
 from manipapy_core.reachability import Combine, Floor, MapSpec, Polygon, build_map, place_base, score_floor
 from manipapy_core.reachability.footprint import polygons_overlap
+from polytopes import planar
 
 
 @pytest.fixture(scope="module")

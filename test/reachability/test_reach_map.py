@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from geometry.arms import arm
-from manipapy_core import Robot, capability, ik, kinematics, singularity
+from manipapy_core import Robot, ik, kinematics, singularity
 from manipapy_core.geometry import Checker
 from manipapy_core.reachability import MapSpec, NotAMap, OtherRobot, build, build_map, load_map, save_map
 from manipapy_core.reachability.grid4 import SECTORS, TURN, open_sectors
@@ -181,9 +181,9 @@ def test_processes_give_the_same_map():
 BUILD = """
 import sys
 from manipapy_core import Robot
-from manipapy_core.capability import Plan, build_map, reach_build
-reach_build.CHECKPOINT = 0.0
-plan = Plan(Robot.from_urdf("panda"), "panda_link0", "panda_hand_tcp", samples=2_000_000, resolution=0.2, tilts=9,
+from manipapy_core.reachability import MapSpec, build, build_map
+build.CHECKPOINT = 0.0
+plan = MapSpec(Robot.from_urdf("panda"), "panda_link0", "panda_hand_tcp", samples=2_000_000, resolution=0.2, tilts=9,
             self_collision=False, block=20_000)
 build_map(plan, sys.argv[1])
 """
@@ -252,7 +252,3 @@ def test_a_dask_worker_that_is_killed_loses_nothing():
 
         spread = build_map(settings, scheduler=cluster.scheduler_address, progress=kill_one)
     assert killed and same(spread, build_map(settings))
-
-
-def test_capability_exports_what_it_lists():
-    assert all(hasattr(capability, name) for name in capability.__all__)
