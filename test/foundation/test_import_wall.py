@@ -86,7 +86,11 @@ def test_rooms_import_only_what_the_design_allows(project):
 
 def test_front_doors_are_imported_by_nobody(project):
     doors = ("manipapy_core.cli", "manipapy_core.compat")
-    users = [s.file for _, s in core_imports(project) if s.module.startswith(doors) and s.file.parent.name not in {"cli", "compat"}]
+    users = [
+        s.file
+        for _, s in core_imports(project)
+        if s.module.startswith(doors) and s.file.parent.name not in {"cli", "compat"}
+    ]
     assert not users
 
 
