@@ -208,7 +208,7 @@ def config_folders() -> list[Path]:
     """Where parameter files may be: the source tree, then where pip and colcon put data files."""
     prefixes = [sys.prefix, *filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))]
     installed = [Path(prefix) / "share" / PACKAGE / "config" for prefix in prefixes]
-    return [Path(__file__).resolve().parents[1] / "config", *installed]
+    return [Path(__file__).resolve().parents[2] / "config", *installed]
 
 
 def configured_robots() -> dict[str, Path]:
