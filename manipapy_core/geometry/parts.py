@@ -110,11 +110,11 @@ def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
 
 def convex_of(geometry: elements.Geometry) -> Convex | None:
     """The solid of a description; None for one without size."""
-    if isinstance(geometry, elements.Mesh):
+    if isinstance(geometry, elements.MeshGeometry):
         return ConvexMesh(read_mesh(geometry.filename or geometry.uri, geometry.scale))
-    if isinstance(geometry, elements.Box):
+    if isinstance(geometry, elements.BoxGeometry):
         return Box(geometry.size) if geometry.size.min() > 0.0 else None
-    if isinstance(geometry, elements.Cylinder):
+    if isinstance(geometry, elements.CylinderGeometry):
         solid = geometry.radius > 0.0 and geometry.length > 0.0
         return Cylinder(geometry.radius, geometry.length) if solid else None
     return Sphere(geometry.radius) if geometry.radius > 0.0 else None
