@@ -142,7 +142,7 @@ def is_running(pid: int) -> bool:
 
 def test_a_worker_of_ones_own_keeps_the_frames(world, tmp_path):
     program = (
-        "import sys; from manipapy_core.sim.stereo_worker import serve, connection_from_arguments\n"
+        "import sys; from manipapy_core.sim.render.stereo_worker import serve, connection_from_arguments\n"
         "def keep(frame, camera):\n"
         "    open(sys.argv[1], 'a').write(f'{frame.time_ns} {frame.left.shape[1]} {camera.baseline}\\n')\n"
         "serve(connection_from_arguments(), keep)"

@@ -21,7 +21,7 @@ from .replica import RenderReplica
 
 Deliver = Callable[[StereoFrame, StereoCamera], None]
 
-DEFAULT_PROGRAM = "from manipapy_core.sim.stereo_worker import *; serve(connection_from_arguments())"
+DEFAULT_PROGRAM = "from manipapy_core.sim.render.stereo_worker import *; serve(connection_from_arguments())"
 READY = "ready"
 """The first word of the worker."""
 
