@@ -1,4 +1,4 @@
-"""Which part of a robot is "the" serial arm, and its joint limits as PyBullet reads them."""
+"""The serial arm of a robot, and its joint limits as PyBullet reads them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..model import Chain, Joint, JointType, Robot
 def serial_arm(robot: Robot) -> Chain:
     """The chain from the root to the end of the arm.
 
-    From every link the way goes on along the branch with the most joints. It ends where two branches have equally
-    many, as at a torso, and before a gripper: joints that mimic others, or are mimicked, belong to no arm. From there
-    on only fixed joints follow, as far as they lead (to `tool0`, say).
+    From every link it follows the branch with the most joints. It ends where two branches have equally many, as at a
+    torso, and before a gripper: joints that mimic others, or are mimicked, belong to no arm. From there on it follows
+    fixed joints only (to `tool0`, for example).
     """
     coupled = {joint.name for joint in robot.joints.values() if joint.mimic is not None}
     coupled |= {joint.mimic.joint for joint in robot.joints.values() if joint.mimic is not None}
@@ -25,7 +25,7 @@ def serial_arm(robot: Robot) -> Chain:
     downwards = [robot.root]
     for link in downwards:
         downwards += [joint.child for joint in below[link]]
-    # Moving joints, then joints of any kind, on the longest way down from each link.
+    # Moving joints, then joints of any kind, on the longest path down from each link.
     reach: dict[str, tuple[int, int]] = {}
 
     def beyond(joint: Joint) -> tuple[int, int]:
@@ -37,13 +37,13 @@ def serial_arm(robot: Robot) -> Chain:
 
     link = robot.root
     while below[link]:
-        ways = sorted(below[link], key=beyond, reverse=True)
-        moving = [beyond(joint)[0] for joint in ways]
-        if len(ways) > 1 and moving[0] == moving[1] > 0:
-            ways = [joint for joint in ways if beyond(joint)[0] == 0]
-        if not ways:
+        branches = sorted(below[link], key=beyond, reverse=True)
+        moving = [beyond(joint)[0] for joint in branches]
+        if len(branches) > 1 and moving[0] == moving[1] > 0:
+            branches = [joint for joint in branches if beyond(joint)[0] == 0]
+        if not branches:
             break
-        link = ways[0].child
+        link = branches[0].child
     if link == robot.root:
         raise InputError(
             f"robot {robot.name!r} has no single serial arm; choose its ends with Robot.from_urdf(...).chain(base, tip)"
@@ -67,10 +67,10 @@ def pybullet_limits(robot: Robot) -> dict[str, tuple[float, float]]:
             try:
                 return client.loadURDF(path, useFixedBase=True)
             except client.bullet.error as error:
-                cure = "pass use_pybullet_limits=False to do without it"
+                cure = "pass use_pybullet_limits=False to keep the (-π, π) limits"
                 raise ModelError(robot.name, [f"PyBullet cannot load it ({error}); {cure}"]) from error
 
-        # Without shapes: meshes that PyBullet cannot find say nothing about limits.
+        # Without shapes: limits do not need the meshes.
         body = load_robot(load, robot, visuals=False, collisions=False)
         for index in range(client.getNumJoints(body)):
             info = client.getJointInfo(body, index)

@@ -1,8 +1,9 @@
-"""`ManipulatorController`: efforts from errors, in ManipulaPy's words and signatures.
+"""`ManipulatorController`: joint efforts from errors, with ManipulaPy's names and signatures.
 
-What is different on purpose: model terms are those of the exact dynamics, computed in one pass; Cartesian control acts
-on the position of the end effector, not on its rotation; integrals belong to a controller and are forgotten by `reset`.
-New programs use `manipapy_core.control`, which adds tolerances, a guard and the loop at 1 kHz.
+PD, computed torque and feedforward are the laws of `manipapy_core.control`. Intended differences from ManipulaPy: model
+terms come from the exact dynamics; Cartesian control acts on the position of the end effector, not on its rotation;
+integrals belong to a controller and are cleared by `reset`. New programs use `manipapy_core.control`, which adds
+tolerances, a guard and the 1 kHz loop.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import dynamics as exact
-from .. import kinematics
+from .. import control, kinematics
+from ..checks import joint_vector
 from ..errors import InputError, ShapeError
 from ..typing import Array
 from .dynamics import ManipulatorDynamics
+from .inputs import shaped, tip_wrench
 
-RULES = {"P": (0.5, 0.0, 0.0), "PI": (0.45, 0.54, 0.0), "PID": (0.6, 1.2, 0.075)}
-"""Ziegler and Nichols (1942): Kp = a Ku, Ki = b Ku / Tu, Kd = c Ku Tu."""
+CACHED_LAWS = 32
+"""Laws kept per controller, one for each combination of gains and gravity; all are dropped when there are more."""
 
 
 class ManipulatorController:
-    """Laws for one arm.
+    """Control laws for one arm.
 
     Args:
         dynamics: Its dynamics.
@@ -29,10 +31,11 @@ class ManipulatorController:
 
     def __init__(self, dynamics: ManipulatorDynamics):
         self.dynamics = dynamics
+        self._laws: dict[tuple[str | bytes, ...], control.Law] = {}
         self.reset()
 
     def reset(self) -> None:
-        """Forgets integrals and estimates."""
+        """Clears integrals and estimates."""
         n = self.dynamics.chain.n
         self.eint, self.parameter_estimate = np.zeros(n), np.zeros(n)
 
@@ -58,13 +61,12 @@ class ManipulatorController:
             dt: Time since the last call [s].
             Kp: One number or one per joint [1/s²]; Ki [1/s³] and Kd [1/s] likewise.
         """
-        theta, dtheta = self._vector(thetalist, "thetalist"), self._vector(dthetalist, "dthetalist")
-        error = self._vector(thetalistd, "thetalistd") - theta
-        rate = self._vector(dthetalistd, "dthetalistd") - dtheta
-        self.eint = self.eint + error * dt
-        wanted = self._vector(ddthetalistd, "ddthetalistd")
-        wanted = wanted + self._gain(Kp, "Kp") * error + self._gain(Ki, "Ki") * self.eint + self._gain(Kd, "Kd") * rate
-        return exact.inverse_dynamics(self.dynamics.chain, theta, dtheta, wanted, gravity=np.asarray(g, dtype=float))
+        wanted, measured = self._vector(thetalistd, "thetalistd"), self._vector(thetalist, "thetalist")
+        self.eint = self.eint + (wanted - measured) * dt
+        acceleration = self._vector(ddthetalistd, "ddthetalistd") + self._gain(Ki, "Ki") * self.eint
+        reference = control.Reference(wanted, self._vector(dthetalistd, "dthetalistd"), acceleration)
+        state = control.State(measured, self._vector(dthetalist, "dthetalist"))
+        return self._efforts("computed_torque", state, reference, Kp, Kd, g)
 
     def pd_control(
         self,
@@ -76,9 +78,11 @@ class ManipulatorController:
         Kd: ArrayLike,
     ) -> Array:
         """Kp e + Kd ė [N m or N], shape (n,)."""
-        error = self._vector(desired_position, "desired_position") - self._vector(current_position, "current_position")
-        rate = self._vector(desired_velocity, "desired_velocity") - self._vector(current_velocity, "current_velocity")
-        return self._gain(Kp, "Kp") * error + self._gain(Kd, "Kd") * rate
+        wanted = self._vector(desired_position, "desired_position")
+        reference = control.Reference(wanted, self._vector(desired_velocity, "desired_velocity"), np.zeros_like(wanted))
+        measured = self._vector(current_position, "current_position")
+        state = control.State(measured, self._vector(current_velocity, "current_velocity"))
+        return self._efforts("pd", state, reference, Kp, Kd)
 
     def pid_control(
         self,
@@ -104,7 +108,7 @@ class ManipulatorController:
         g: ArrayLike,
         Ftip: ArrayLike,
     ) -> Array:
-        """The efforts of the desired motion, whatever is measured [N m or N], shape (n,)."""
+        """Inverse dynamics of the desired motion, without feedback [N m or N], shape (n,)."""
         return self.dynamics.inverse_dynamics(desired_position, desired_velocity, desired_acceleration, g, Ftip)
 
     def pd_feedforward_control(
@@ -120,9 +124,15 @@ class ManipulatorController:
         Ftip: ArrayLike,
     ) -> Array:
         """Feedforward plus PD [N m or N], shape (n,)."""
-        return self.feedforward_control(
-            desired_position, desired_velocity, desired_acceleration, g, Ftip
-        ) + self.pd_control(desired_position, desired_velocity, current_position, current_velocity, Kp, Kd)
+        reference = control.Reference(
+            self._vector(desired_position, "desired_position"),
+            self._vector(desired_velocity, "desired_velocity"),
+            self._vector(desired_acceleration, "desired_acceleration"),
+        )
+        measured = self._vector(current_position, "current_position")
+        state = control.State(measured, self._vector(current_velocity, "current_velocity"))
+        tau, wrench = self._efforts("feedforward", state, reference, Kp, Kd, g), tip_wrench(Ftip)
+        return tau if wrench is None else tau + kinematics.body_jacobian(self.dynamics.chain, reference.q).T @ wrench
 
     def robust_control(
         self,
@@ -134,7 +144,7 @@ class ManipulatorController:
         disturbance_estimate: ArrayLike,
         adaptation_gain: ArrayLike,
     ) -> Array:
-        """The efforts of a motion plus a gain times an estimated disturbance [N m or N], shape (n,)."""
+        """Inverse dynamics plus a gain times an estimated disturbance [N m or N], shape (n,)."""
         tau = self.dynamics.inverse_dynamics(thetalist, dthetalist, ddthetalist, g, Ftip)
         return tau + self._gain(adaptation_gain, "adaptation_gain") * self._vector(
             disturbance_estimate, "disturbance_estimate"
@@ -150,7 +160,7 @@ class ManipulatorController:
         measurement_error: ArrayLike,
         adaptation_gain: ArrayLike,
     ) -> Array:
-        """The efforts of a motion plus an estimate that grows with the measured error [N m or N], shape (n,)."""
+        """Inverse dynamics plus an estimate that integrates the measured error [N m or N], shape (n,)."""
         error = self._vector(measurement_error, "measurement_error")
         self.parameter_estimate = self.parameter_estimate + self._gain(adaptation_gain, "adaptation_gain") * error
         return self.dynamics.inverse_dynamics(thetalist, dthetalist, ddthetalist, g, Ftip) + self.parameter_estimate
@@ -164,8 +174,8 @@ class ManipulatorController:
         Kd: ArrayLike,
     ) -> Array:
         """Kp e − Kd θ̇ [N m or N], shape (n,)."""
-        still = np.zeros(self.dynamics.chain.n)
-        return self.pd_control(desired_joint_angles, still, current_joint_angles, current_joint_velocities, Kp, Kd)
+        at_rest = np.zeros(self.dynamics.chain.n)
+        return self.pd_control(desired_joint_angles, at_rest, current_joint_angles, current_joint_velocities, Kp, Kd)
 
     def cartesian_space_control(
         self,
@@ -183,9 +193,7 @@ class ManipulatorController:
         """
         theta = self._vector(current_joint_angles, "current_joint_angles")
         dtheta = self._vector(current_joint_velocities, "current_joint_velocities")
-        wanted = np.asarray(desired_position, dtype=np.float64)
-        if wanted.shape != (3,):
-            raise ShapeError("desired_position", "(3,)", wanted.shape)
+        wanted = shaped(desired_position, (3,), "desired_position")
         T = kinematics.forward(self.dynamics.chain, theta)
         # Rows of the linear velocity of the tip, in the base frame.
         J = T[:3, :3] @ kinematics.body_jacobian(self.dynamics.chain, theta)[3:]
@@ -196,7 +204,7 @@ class ManipulatorController:
     def enforce_limits(
         thetalist: ArrayLike, dthetalist: ArrayLike, tau: ArrayLike, joint_limits: ArrayLike, torque_limits: ArrayLike
     ) -> tuple[Array, Array, Array]:
-        """Positions and efforts cut to (lower, upper) per joint; velocities as they are."""
+        """Positions and efforts clipped to (lower, upper) per joint; velocities unchanged."""
         limits, efforts = np.asarray(joint_limits, dtype=float), np.asarray(torque_limits, dtype=float)
         return (
             np.clip(np.asarray(thetalist, dtype=float), limits[:, 0], limits[:, 1]),
@@ -205,20 +213,44 @@ class ManipulatorController:
         )
 
     def ziegler_nichols_tuning(self, Ku: ArrayLike, Tu: ArrayLike, kind: str = "PID") -> tuple[Array, Array, Array]:
-        """Kp, Ki and Kd from the gain at which a loop swings and the period of that [s]."""
-        if kind not in RULES:
-            raise InputError(f"kind is {kind!r}; give one of {', '.join(RULES)}")
-        gain, period = np.asarray(Ku, dtype=float), np.asarray(Tu, dtype=float)
-        if not (np.all(gain > 0.0) and np.all(period > 0.0)):
-            raise InputError(f"Ku is {Ku!r} and Tu {Tu!r}; both must be positive")
-        a, b, c = RULES[kind]
-        return a * gain, b * gain / period, c * gain * period
+        """Kp, Ki and Kd from the ultimate gain and the period of its oscillation [s].
+
+        Args:
+            Ku: Gain at which the proportional loop oscillates; one number or an array.
+            Tu: Period of that oscillation [s], likewise.
+            kind: "P", "PI" or "PID".
+        """
+        kinds = [choice.value for choice in control.Kind]
+        if kind not in kinds:
+            raise InputError(f"kind is {kind!r}; give one of {', '.join(kinds)}")
+        gain, period = np.broadcast_arrays(np.asarray(Ku, dtype=np.float64), np.asarray(Tu, dtype=np.float64))
+        ultimate = [control.UltimateGain(float(Ku), float(Tu)) for Ku, Tu in zip(gain.flat, period.flat)]
+        tuned = [control.ziegler_nichols(each, control.Kind(kind)) for each in ultimate]
+        Kp, Ki, Kd = (np.array([getattr(gains, name) for gains in tuned]) for name in ("kp", "ki", "kd"))
+        return Kp.reshape(gain.shape), Ki.reshape(gain.shape), Kd.reshape(gain.shape)
+
+    def _efforts(
+        self,
+        name: str,
+        state: control.State,
+        reference: control.Reference,
+        Kp: ArrayLike,
+        Kd: ArrayLike,
+        g: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Array:
+        """Efforts of one step of a law of `manipapy_core.control` [N m or N], shape (n,)."""
+        gains = {"kp": self._gain(Kp, "Kp"), "kd": self._gain(Kd, "Kd")}
+        gravity = np.asarray(g, dtype=np.float64)
+        key: tuple[str | bytes, ...] = name, *(values.tobytes() for values in (*gains.values(), gravity))
+        law = self._laws.get(key)
+        if law is None:
+            if len(self._laws) >= CACHED_LAWS:
+                self._laws.clear()
+            law = self._laws[key] = control.make_law(name, self.dynamics.chain, gains, gravity=gravity)
+        return law.step(state, reference, 0.0).copy()
 
     def _vector(self, values: ArrayLike, name: str) -> Array:
-        array = np.asarray(values, dtype=np.float64)
-        if array.shape != (self.dynamics.chain.n,):
-            raise ShapeError(name, f"({self.dynamics.chain.n},)", array.shape)
-        return array
+        return joint_vector(values, self.dynamics.chain, name)
 
     def _gain(self, values: ArrayLike, name: str) -> Array:
         array = np.asarray(values, dtype=np.float64)

@@ -1,7 +1,7 @@
 """The functions of ManipulaPy's CUDA module, on this library's compiled kernels.
 
-There they raise where there is no GPU; here they run on the processor, in double precision, and nothing has to be asked
-beforehand. `docs/gpu.md` says how batches run on a GPU.
+ManipulaPy's functions raise an error without a GPU; these run on the CPU in double precision. `docs/gpu.md` explains
+how batches run on a GPU.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manipapy_core import trajectory
-
+from .. import trajectory
 from ..errors import InputError, ShapeError
 from ..typing import Array
+from .inputs import time_scaling
 
 
 def check_cuda_availability() -> bool:
@@ -39,7 +39,7 @@ def optimized_trajectory_generation(
         N: Number of samples.
         method: 3 for cubic, 5 for quintic time scaling.
     """
-    found = trajectory.joint_trajectory(thetastart, thetaend, Tf, N, scaling=_scaling(method))
+    found = trajectory.joint_trajectory(thetastart, thetaend, Tf, N, scaling=time_scaling(method))
     return found.positions, found.velocities, found.accelerations
 
 
@@ -49,8 +49,8 @@ trajectory_cpu_fallback = optimized_trajectory_generation
 def optimized_batch_trajectory_generation(
     thetastart_batch: ArrayLike, thetaend_batch: ArrayLike, Tf: float, N: int, method: int
 ) -> tuple[Array, Array, Array]:
-    """The same for many motions: starts and ends have shape (batch, n), results (batch, N, n)."""
-    found = trajectory.joint_trajectories(thetastart_batch, thetaend_batch, Tf, N, scaling=_scaling(method))
+    """`optimized_trajectory_generation` for a batch: starts and ends have shape (batch, n), results (batch, N, n)."""
+    found = trajectory.joint_trajectories(thetastart_batch, thetaend_batch, Tf, N, scaling=time_scaling(method))
     return found.positions, found.velocities, found.accelerations
 
 
@@ -63,7 +63,7 @@ def optimized_potential_field(
         positions: [m], shape (N, 3).
         goal: [m], shape (3,).
         obstacles: Points [m], shape (M, 3).
-        influence_distance: d₀ [m]; obstacles farther away do not push.
+        influence_distance: d₀ [m]; obstacles farther away have no effect.
 
     Returns:
         Potential, shape (N,), and its gradient, shape (N, 3).
@@ -78,17 +78,11 @@ def optimized_potential_field(
             raise ShapeError(name, "(3,)" if name == "goal" else "(points, 3)", array.shape)
     if not influence_distance > 0.0:
         raise InputError(f"influence_distance is {influence_distance!r}; give a positive number of metres")
-    away = x - target
-    potential, gradient = 0.5 * (away**2).sum(axis=1), away.copy()
-    ways = x[:, None] - points[None]
-    distance = np.maximum(np.linalg.norm(ways, axis=2), 1e-9)
-    push = np.where(distance < influence_distance, 1.0 / distance - 1.0 / influence_distance, 0.0)
-    potential += 0.5 * (push**2).sum(axis=1)
-    gradient -= ((push / distance**3)[..., None] * ways).sum(axis=1)
+    to_x = x - target
+    potential, gradient = 0.5 * (to_x**2).sum(axis=1), to_x.copy()
+    offsets = x[:, None] - points[None]
+    distance = np.maximum(np.linalg.norm(offsets, axis=2), 1e-9)
+    repulsion = np.where(distance < influence_distance, 1.0 / distance - 1.0 / influence_distance, 0.0)
+    potential += 0.5 * (repulsion**2).sum(axis=1)
+    gradient -= ((repulsion / distance**3)[..., None] * offsets).sum(axis=1)
     return potential, gradient
-
-
-def _scaling(method: int) -> trajectory.TimeScaling:
-    if method not in (3, 5):
-        raise InputError(f"method is {method!r}; 3 is cubic, 5 is quintic time scaling")
-    return trajectory.TimeScaling(method)

@@ -1,9 +1,10 @@
-"""`ManipulatorDynamics`: mass matrix, Coriolis, gravity, inverse and forward dynamics, in ManipulaPy's words.
+"""`ManipulatorDynamics`: mass matrix, Coriolis, gravity, inverse and forward dynamics, with ManipulaPy's API.
 
     τ = M(θ) θ̈ + C(θ, θ̇) θ̇ + g(θ) + J_bᵀ(θ) Ftip
 
-What is different on purpose: every link's inertia counts once and where it is, velocity terms are exact and not
-differences, Ftip is a wrench in the frame of the end effector, and what the caches hold nobody else can write to.
+Intended differences from ManipulaPy: every link's inertia counts once and in its own frame, velocity terms are exact
+instead of finite differences, Ftip is a wrench in the frame of the end effector, and cached arrays are returned as
+copies.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import dynamics
-from ..errors import InputError, ShapeError
+from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
+from .inputs import shaped, tip_wrench
 from .kinematics import SerialManipulator
 from .screws import chain_from_screws
 
 CACHED_CONFIGURATIONS = 128
-"""How many configurations each cache remembers; the one not used for longest goes first."""
+"""Configurations per cache; the least recently used one is dropped first."""
 
 
 class ManipulatorDynamics(SerialManipulator):
@@ -63,8 +65,8 @@ class ManipulatorDynamics(SerialManipulator):
         super().__init__(M_list, omega_list, r_list, b_list, S_list, B_list, Glist, joint_limits)
         self.Glist = self.G_list
         chain = self.chain
-        self._mass_matrix = _remembered(lambda theta: dynamics.mass_matrix(chain, theta))
-        self._derivatives = _remembered(lambda theta: _mass_matrix_derivatives(chain, theta))
+        self._mass_matrix = _cached(lambda theta: dynamics.mass_matrix(chain, theta))
+        self._derivatives = _cached(lambda theta: _mass_matrix_derivatives(chain, theta))
 
     def _build_chain(self, G_list: Sequence[ArrayLike] | ArrayLike | None) -> Chain:
         frames = self.Mlist_per_link
@@ -133,7 +135,7 @@ class ManipulatorDynamics(SerialManipulator):
                 [N m, N m, N m, N, N, N], shape (6,).
         """
         theta, dtheta = self._vector(thetalist, "thetalist"), self._vector(dthetalist, "dthetalist")
-        ddtheta, gravity, wrench = self._vector(ddthetalist, "ddthetalist"), _gravity(g), _wrench(Ftip)
+        ddtheta, gravity, wrench = self._vector(ddthetalist, "ddthetalist"), _gravity(g), tip_wrench(Ftip)
         return dynamics.inverse_dynamics(self.chain, theta, dtheta, ddtheta, gravity=gravity, wrench_tip=wrench)
 
     def forward_dynamics(
@@ -145,12 +147,12 @@ class ManipulatorDynamics(SerialManipulator):
             taulist: Efforts [N m or N], shape (n,). The others: see `inverse_dynamics`.
         """
         theta, dtheta = self._vector(thetalist, "thetalist"), self._vector(dthetalist, "dthetalist")
-        tau, gravity, wrench = self._vector(taulist, "taulist"), _gravity(g), _wrench(Ftip)
+        tau, gravity, wrench = self._vector(taulist, "taulist"), _gravity(g), tip_wrench(Ftip)
         return dynamics.forward_dynamics(self.chain, theta, dtheta, tau, gravity=gravity, wrench_tip=wrench)
 
 
-def _remembered(compute: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """The function with a bounded memory of its last arguments; every call returns an array of its own."""
+def _cached(compute: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """The function with a least-recently-used cache; every call returns a copy."""
 
     @functools.lru_cache(maxsize=CACHED_CONFIGURATIONS)
     def lookup(key: bytes) -> Array:
@@ -169,16 +171,4 @@ def _mass_matrix_derivatives(chain: Chain, theta: Array) -> Array:
 
 
 def _gravity(g: ArrayLike | None) -> Array:
-    return dynamics.GRAVITY if g is None else _shaped(g, 3, "g")
-
-
-def _wrench(Ftip: ArrayLike) -> Array | None:
-    wrench = _shaped(Ftip, 6, "Ftip")
-    return wrench if wrench.any() else None
-
-
-def _shaped(values: ArrayLike, length: int, name: str) -> Array:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (length,):
-        raise ShapeError(name, f"({length},)", array.shape)
-    return array
+    return dynamics.GRAVITY if g is None else shaped(g, (3,), "g")

@@ -1,7 +1,7 @@
-"""`SerialManipulator`: a serial arm from its screw axes, in the words of ManipulaPy's documents.
+"""`SerialManipulator`: a serial arm from its screw axes, with ManipulaPy's API.
 
-Differences that are on purpose: the Jacobian, the pose and the twist of one call are always of the same frame, inverse
-kinematics included; joint limits are kept; nothing is plotted or printed.
+Intended differences from ManipulaPy: the Jacobian, the pose and the twist of one call are in the same frame, inverse
+kinematics included; joint limits are respected; nothing is plotted or printed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from ..errors import InputError, ShapeError
 from ..model.chain import Chain
 from ..typing import Array
 from . import utils
-from .screws import chain_from_screws, pose
+from .inputs import pose, shaped
+from .screws import chain_from_screws
 
 Frame = Literal["space", "body"]
 Limits = list[tuple[float, float]]
 
 _DAMPING = 1e-2
-_SAME_SCREW = 1e-6
+"""Initial damping of the iterative inverse kinematics."""
+_SCREW_TOLERANCE = 1e-6
+"""Allowed difference between B_list and S_list transformed to the body frame."""
 
 
 class SerialManipulator:
@@ -60,25 +63,25 @@ class SerialManipulator:
         self.S_list = np.array(S_list, dtype=np.float64)
         self.joint_limits: Limits = _limits(joint_limits, self.S_list)
         self.chain: Chain = self._build_chain(G_list)
-        """The arm as the rest of the library takes it."""
+        """The same arm for the rest of the library."""
         self.B_list = self.chain.B.copy() if B_list is None else np.array(B_list, dtype=np.float64)
         if self.B_list.shape != self.S_list.shape:
             raise ShapeError("B_list", f"{self.S_list.shape}, the shape of S_list", self.B_list.shape)
-        if not np.allclose(self.B_list, self.chain.B, atol=_SAME_SCREW):
-            raise InputError("B_list is not S_list seen from the end effector (Ad of M⁻¹ times S_list); leave it out")
-        self.omega_list = _kept(omega_list, utils.extract_omega_list(self.S_list))
-        self.r_list = _kept(r_list, utils.extract_r_list(self.S_list))
-        self.b_list = _kept(b_list, utils.extract_r_list(self.B_list))
+        if not np.allclose(self.B_list, self.chain.B, atol=_SCREW_TOLERANCE):
+            raise InputError("B_list is not S_list in the end-effector frame (Ad of M⁻¹ times S_list); leave it out")
+        self.omega_list = _given_or(omega_list, utils.extract_omega_list(self.S_list))
+        self.r_list = _given_or(r_list, utils.extract_r_list(self.S_list))
+        self.b_list = _given_or(b_list, utils.extract_r_list(self.B_list))
         self.G_list = None if G_list is None else [np.array(G, dtype=np.float64) for G in np.asarray(G_list)]
         n = self.S_list.shape[1]
         self.joint_positions, self.joint_velocities = np.zeros(n), np.zeros(n)
 
     def _build_chain(self, G_list: Sequence[ArrayLike] | ArrayLike | None) -> Chain:
-        """Kinematics need no inertias."""
+        """The chain without masses: kinematics need none."""
         return chain_from_screws(self.S_list, self.M_list, self.joint_limits)
 
     def update_state(self, joint_positions: ArrayLike, joint_velocities: ArrayLike | None = None) -> None:
-        """Remembers a state in `joint_positions` and `joint_velocities` (zero if not given).
+        """Stores a state in `joint_positions` and `joint_velocities` (zero if not given).
 
         Args:
             joint_positions: [rad or m], shape (n,).
@@ -94,7 +97,7 @@ class SerialManipulator:
 
         Args:
             thetalist: Joint positions [rad or m], shape (n,) or (..., n).
-            frame: Which list of screws the product is taken over. Both give the same pose.
+            frame: Whether the product of exponentials uses S_list or B_list; both give the same pose.
 
         Returns:
             Homogeneous matrix, shape (..., 4, 4).
@@ -119,7 +122,7 @@ class SerialManipulator:
         return np.einsum("...ij,...j->...i", J, _float64(dthetalist))
 
     def joint_velocity(self, thetalist: ArrayLike, V_ee: ArrayLike, frame: Frame = "space") -> Array:
-        """The smallest joint velocities [rad/s or m/s] that come closest to a twist in the named frame.
+        """Least-squares joint velocities of minimum norm [rad/s or m/s] for a twist in the named frame.
 
         Args:
             V_ee: Twist, angular first [rad/s, m/s], shape (..., 6).
@@ -135,17 +138,17 @@ class SerialManipulator:
         ev: float = 1e-6,
         max_iterations: int = 500,
     ) -> tuple[Array, bool, int]:
-        """Joint positions within the limits for a pose, by damped least squares from one start.
+        """Joint positions within the limits for a pose, by Levenberg–Marquardt from one start.
 
         Args:
             T_desired: Pose of the end effector, shape (4, 4).
-            thetalist0: Where to start [rad or m], shape (n,).
-            eomg: Angle that may remain [rad].
-            ev: Distance that may remain [m].
-            max_iterations: Steps, refused ones included.
+            thetalist0: Start [rad or m], shape (n,).
+            eomg: Tolerance of the rotation [rad].
+            ev: Tolerance of the position [m].
+            max_iterations: Maximum number of steps, rejected ones included.
 
         Returns:
-            Joint positions (the best found if it failed), whether both errors are small enough, steps taken.
+            Joint positions (the best found on failure), whether both errors are within tolerance, number of steps.
         """
         T_desired = pose(T_desired, "T_desired")
         lower, upper = np.array(self.joint_limits).T
@@ -170,30 +173,27 @@ class SerialManipulator:
     def smart_inverse_kinematics(
         self, T_desired: ArrayLike, thetalist0: ArrayLike | None = None, eomg: float = 1e-6, ev: float = 1e-6
     ) -> tuple[Array, bool, int]:
-        """As `iterative_inverse_kinematics`, with good starts of its own where none is given."""
+        """Joint positions for a pose by `ik.solve`, which chooses a start if none is given."""
         seed = None if thetalist0 is None else self._vector(thetalist0, "thetalist0")
         tolerances = ik.IKTolerances(position=ev, orientation=eomg)
-        return _answer(ik.solve(self.chain, pose(T_desired, "T_desired"), q_seed=seed, tolerances=tolerances))
+        return _as_tuple(ik.solve(self.chain, pose(T_desired, "T_desired"), q_seed=seed, tolerances=tolerances))
 
     def robust_inverse_kinematics(
         self, T_desired: ArrayLike, eomg: float = 1e-6, ev: float = 1e-6, timeout: float = 1.0
     ) -> tuple[Array, bool, int]:
-        """As `smart_inverse_kinematics`, trying further starts for so long [s] before it gives up."""
+        """As `smart_inverse_kinematics`, with restarts until the timeout [s]."""
         tolerances = ik.IKTolerances(position=ev, orientation=eomg)
-        return _answer(ik.solve(self.chain, pose(T_desired, "T_desired"), tolerances=tolerances, timeout=timeout))
+        return _as_tuple(ik.solve(self.chain, pose(T_desired, "T_desired"), tolerances=tolerances, timeout=timeout))
 
     def _body_error(self, theta: Array, T_desired: Array) -> Array:
-        """Twist that would take the end effector to its goal in unit time, in its own frame."""
+        """Twist from the end effector to its goal in unit time, in the frame of the end effector."""
         return lie.log_se3(lie.inverse(kinematics.forward(self.chain, theta)) @ T_desired)
 
     def _vector(self, values: ArrayLike, name: str) -> Array:
-        array = _float64(values)
-        if array.shape != (self.chain.n,):
-            raise ShapeError(name, f"({self.chain.n},)", array.shape)
-        return array
+        return shaped(values, (self.chain.n,), name)
 
 
-def _answer(result: ik.IKResult) -> tuple[Array, bool, int]:
+def _as_tuple(result: ik.IKResult) -> tuple[Array, bool, int]:
     return result.q, result.solved, result.iterations
 
 
@@ -201,7 +201,7 @@ def _float64(values: ArrayLike) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def _kept(given: ArrayLike | None, computed: Array) -> Array:
+def _given_or(given: ArrayLike | None, computed: Array) -> Array:
     return computed if given is None else np.array(given, dtype=np.float64)
 
 
@@ -212,8 +212,8 @@ def _require_frame(frame: str) -> None:
 
 def _limits(limits: Sequence[tuple[float, float]] | None, S: Array) -> Limits:
     if limits is None:
-        turning = np.any(S[:3] != 0.0, axis=0)
-        return [(-math.pi, math.pi) if turns else (-math.inf, math.inf) for turns in turning]
+        revolute = np.any(S[:3] != 0.0, axis=0)
+        return [(-math.pi, math.pi) if turns else (-math.inf, math.inf) for turns in revolute]
     pairs = [(float(lower), float(upper)) for lower, upper in limits]
     for index, (lower, upper) in enumerate(pairs):
         if not lower <= upper:

@@ -1,8 +1,8 @@
-"""`TrajectoryPlanning`: trajectories of joints and poses, and the dynamics along them, in ManipulaPy's words.
+"""`TrajectoryPlanning`: joint and Cartesian trajectories and the dynamics along them, with ManipulaPy's API.
 
-What is different on purpose: everything is in double precision, a goal beyond a joint limit is moved to the limit with
-a warning and the motion is planned to there (positions alone are never cut off), a pose turns along its shortest turn,
-and efforts are those of the exact dynamics.
+Intended differences from ManipulaPy: double precision throughout; a goal beyond a joint limit is moved to the limit
+with a warning and the whole motion is planned to there (samples are never clipped); rotations take the shortest way;
+efforts come from the exact dynamics.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manipapy_core import trajectory
-
 from .. import dynamics as exact
-from .. import kinematics, lie
-from ..errors import InputError, ShapeError
+from .. import kinematics, trajectory
+from ..errors import InputError
 from ..typing import Array
 from .dynamics import ManipulatorDynamics
+from .inputs import rows, shaped, time_scaling, tip_wrench
 from .kinematics import SerialManipulator
 
 if TYPE_CHECKING:
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class TrajectoryPlanning:
-    """Plans motions of one arm.
+    """Plans trajectories of one arm.
 
     Args:
         serial_manipulator: Its kinematics.
-        urdf_path: Its description; kept for programs that read it back.
+        urdf_path: Its description; only stored.
         dynamics: Its dynamics.
         joint_limits: (lower, upper) per joint [rad or m].
         torque_limits: (lower, upper) per joint [N m or N]; none if not given.
@@ -49,14 +48,14 @@ class TrajectoryPlanning:
     ):
         self.serial_manipulator, self.urdf_path, self.dynamics = serial_manipulator, urdf_path, dynamics
         n = dynamics.chain.n
-        self.joint_limits = _pairs(joint_limits, n, "joint_limits")
+        self.joint_limits = shaped(joint_limits, (n, 2), "joint_limits")
         unlimited = [(-np.inf, np.inf)] * n
-        self.torque_limits = _pairs(unlimited if torque_limits is None else torque_limits, n, "torque_limits")
+        self.torque_limits = shaped(unlimited if torque_limits is None else torque_limits, (n, 2), "torque_limits")
 
     def joint_trajectory(
         self, thetastart: ArrayLike, thetaend: ArrayLike, Tf: float, N: int, method: int
     ) -> dict[str, Array]:
-        """Every joint from start to end in the same time.
+        """Moves every joint from start to end in the same time.
 
         Args:
             thetastart: [rad or m], shape (n,).
@@ -70,30 +69,22 @@ class TrajectoryPlanning:
         """
         start = self._inside(self._vector(thetastart, "thetastart"), "thetastart")
         end = self._inside(self._vector(thetaend, "thetaend"), "thetaend")
-        found = trajectory.joint_trajectory(start, end, Tf, N, scaling=_scaling(method))
-        return {
-            "positions": found.positions,
-            "velocities": found.velocities,
-            "accelerations": found.accelerations,
-        }
+        motion = trajectory.joint_trajectory(start, end, Tf, N, scaling=time_scaling(method))
+        return _as_dict(motion)
 
     def batch_joint_trajectory(
         self, thetastart_batch: ArrayLike, thetaend_batch: ArrayLike, Tf: float, N: int, method: int
     ) -> dict[str, Array]:
-        """Many joint trajectories at once: starts and ends have shape (batch, n), results (batch, N, n)."""
+        """A batch of joint trajectories: starts and ends have shape (batch, n), results (batch, N, n)."""
         starts = self._inside(self._rows(thetastart_batch, "thetastart_batch"), "thetastart_batch")
         ends = self._inside(self._rows(thetaend_batch, "thetaend_batch"), "thetaend_batch")
-        found = trajectory.joint_trajectories(starts, ends, Tf, N, scaling=_scaling(method))
-        return {
-            "positions": found.positions,
-            "velocities": found.velocities,
-            "accelerations": found.accelerations,
-        }
+        motion = trajectory.joint_trajectories(starts, ends, Tf, N, scaling=time_scaling(method))
+        return _as_dict(motion)
 
     def cartesian_trajectory(
         self, Xstart: ArrayLike, Xend: ArrayLike, Tf: float, N: int, method: int
     ) -> dict[str, Array]:
-        """A pose from start to end: the origin in a straight line, the rotation along the shortest turn.
+        """Moves a frame from start to end: its origin along a straight line, its rotation about one axis.
 
         Args:
             Xstart: Shape (4, 4).
@@ -106,17 +97,10 @@ class TrajectoryPlanning:
             positions, velocities and accelerations of the origin, shape (N, 3) each, and orientations, (N, 3, 3).
         """
         T_start, T_end = np.asarray(Xstart, dtype=np.float64), np.asarray(Xend, dtype=np.float64)
-        # Refuses what is no pose, in the words of the library.
-        trajectory.screw_trajectory(T_start, T_end, Tf, 2)
-        origin = trajectory.joint_trajectory(T_start[:3, 3], T_end[:3, 3], Tf, N, scaling=_scaling(method))
-        share = trajectory.joint_trajectory([0.0], [1.0], Tf, N, scaling=_scaling(method)).positions
-        turn = lie.log_so3(T_start[:3, :3].T @ T_end[:3, :3])
-        return {
-            "positions": origin.positions,
-            "velocities": origin.velocities,
-            "accelerations": origin.accelerations,
-            "orientations": T_start[:3, :3] @ lie.exp_so3(share * turn),
-        }
+        scaling = time_scaling(method)
+        motion = trajectory.line_trajectory(T_start, T_end, Tf, N, scaling=scaling)
+        origin = trajectory.joint_trajectory(T_start[:3, 3], T_end[:3, 3], Tf, N, scaling=scaling)
+        return {**_as_dict(origin), "orientations": motion.poses[:, :3, :3]}
 
     def inverse_dynamics_trajectory(
         self,
@@ -126,7 +110,7 @@ class TrajectoryPlanning:
         gravity_vector: ArrayLike | None = None,
         Ftip: ArrayLike | None = None,
     ) -> Array:
-        """Efforts along a trajectory [N m or N], shape (N, n), cut to the torque limits.
+        """Inverse dynamics along a trajectory [N m or N], shape (N, n), clipped to the torque limits.
 
         Args:
             thetalist_trajectory: Positions, shape (N, n); velocities and accelerations likewise.
@@ -139,7 +123,7 @@ class TrajectoryPlanning:
             for values in (thetalist_trajectory, dthetalist_trajectory, ddthetalist_trajectory)
         )
         chain = self.dynamics.chain
-        tau = exact.inverse_dynamics(chain, theta, dtheta, ddtheta, gravity=gravity, wrench_tip=_wrench(Ftip))
+        tau = exact.inverse_dynamics(chain, theta, dtheta, ddtheta, gravity=gravity, wrench_tip=tip_wrench(Ftip))
         return np.clip(tau, self.torque_limits[:, 0], self.torque_limits[:, 1])
 
     def forward_dynamics_trajectory(
@@ -152,14 +136,14 @@ class TrajectoryPlanning:
         dt: float,
         intRes: int,
     ) -> dict[str, Array]:
-        """The motion that efforts make, by steps of dt / intRes [s] that conserve energy well.
+        """Integrates the forward dynamics by semi-implicit Euler steps of dt / intRes [s].
 
         Args:
-            thetalist: Where it starts [rad or m], shape (n,).
-            dthetalist: Its velocity there, shape (n,).
-            taumat: Efforts of every step of dt, shape (N, n).
+            thetalist: Start positions [rad or m], shape (n,).
+            dthetalist: Start velocities [rad/s or m/s], shape (n,).
+            taumat: Efforts for every step of dt [N m or N], shape (N, n).
             g: Gravity in the base frame [m/s²], shape (3,).
-            Ftipmat: Wrench at the tip of every step, shape (N, 6).
+            Ftipmat: Wrench at the tip for every step, shape (N, 6).
             dt: Time between two rows [s].
             intRes: Steps of integration within dt.
 
@@ -167,24 +151,22 @@ class TrajectoryPlanning:
             positions, velocities and accelerations, shape (N, n) each.
         """
         theta, dtheta = self._vector(thetalist, "thetalist"), self._vector(dthetalist, "dthetalist")
-        taus, wrenches = np.asarray(taumat, dtype=np.float64), np.asarray(Ftipmat, dtype=np.float64)
-        n, steps = self.dynamics.chain.n, len(taus)
-        if taus.shape != (steps, n):
-            raise ShapeError("taumat", f"(N, {n})", taus.shape)
-        if wrenches.shape != (steps, 6):
-            raise ShapeError("Ftipmat", f"({steps}, 6)", wrenches.shape)
+        n = self.dynamics.chain.n
+        taus = rows(taumat, n, "taumat")
+        steps = len(taus)
+        wrenches = shaped(Ftipmat, (steps, 6), "Ftipmat")
         if intRes < 1 or not dt > 0.0:
             raise InputError(f"dt is {dt!r} and intRes {intRes!r}; both must be positive")
         chain, gravity, h = self.dynamics.chain, np.asarray(g, dtype=np.float64), dt / intRes
-        rows = np.empty((3, steps, n))
+        samples = np.empty((3, steps, n))
         for index in range(steps):
-            wrench = _wrench(wrenches[index])
+            wrench = tip_wrench(wrenches[index])
             for _ in range(intRes):
                 ddtheta = exact.forward_dynamics(chain, theta, dtheta, taus[index], gravity=gravity, wrench_tip=wrench)
                 dtheta = dtheta + h * ddtheta
                 theta = theta + h * dtheta
-            rows[:, index] = theta, dtheta, ddtheta
-        return {"positions": rows[0], "velocities": rows[1], "accelerations": rows[2]}
+            samples[:, index] = theta, dtheta, ddtheta
+        return dict(zip(("positions", "velocities", "accelerations"), samples))
 
     @staticmethod
     def plot_trajectory(
@@ -193,7 +175,11 @@ class TrajectoryPlanning:
         title: str = "Joint Trajectory",
         labels: Sequence[str] | None = None,
     ) -> Figure:
-        """Positions, velocities and accelerations over time; a window where there is a screen. Returns the figure."""
+        """Plots positions, velocities and accelerations over time, in a window if there is a screen.
+
+        Returns:
+            The figure.
+        """
         from .. import draw
 
         figure = draw.new_figure(figsize=(8, 8))
@@ -211,20 +197,14 @@ class TrajectoryPlanning:
         return figure
 
     def ee_positions(self, trajectory_data: dict[str, Array]) -> Array:
-        """Where the end effector is along a joint trajectory [m], shape (N, 3)."""
+        """Positions of the end effector along a joint trajectory [m], shape (N, 3)."""
         return kinematics.forward(self.dynamics.chain, trajectory_data["positions"])[:, :3, 3]
 
     def _vector(self, values: ArrayLike, name: str) -> Array:
-        array = np.asarray(values, dtype=np.float64)
-        if array.shape != (self.dynamics.chain.n,):
-            raise ShapeError(name, f"({self.dynamics.chain.n},)", array.shape)
-        return array
+        return shaped(values, (self.dynamics.chain.n,), name)
 
     def _rows(self, values: ArrayLike, name: str) -> Array:
-        rows = np.asarray(values, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.dynamics.chain.n:
-            raise ShapeError(name, f"(batch, {self.dynamics.chain.n})", rows.shape)
-        return rows
+        return rows(values, self.dynamics.chain.n, name)
 
     def _inside(self, q: Array, name: str) -> Array:
         inside = np.clip(q, self.joint_limits[:, 0], self.joint_limits[:, 1])
@@ -240,24 +220,12 @@ class TrajectoryPlanning:
 
 
 OptimizedTrajectoryPlanning = TrajectoryPlanning
-"""The name of the same class in later versions."""
+"""Name of the class in later versions of ManipulaPy."""
 
 
-def _scaling(method: int) -> trajectory.TimeScaling:
-    if method not in (3, 5):
-        raise InputError(f"method is {method!r}; 3 is cubic, 5 is quintic time scaling")
-    return trajectory.TimeScaling(method)
-
-
-def _wrench(Ftip: ArrayLike | None) -> Array | None:
-    if Ftip is None:
-        return None
-    wrench = np.asarray(Ftip, dtype=np.float64)
-    return wrench if wrench.any() else None
-
-
-def _pairs(values: Sequence[tuple[float, float]], n: int, name: str) -> Array:
-    pairs = np.asarray(values, dtype=np.float64)
-    if pairs.shape != (n, 2):
-        raise ShapeError(name, f"({n}, 2)", pairs.shape)
-    return pairs
+def _as_dict(motion: trajectory.JointTrajectory) -> dict[str, Array]:
+    return {
+        "positions": motion.positions,
+        "velocities": motion.velocities,
+        "accelerations": motion.accelerations,
+    }

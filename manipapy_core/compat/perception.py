@@ -1,7 +1,7 @@
-"""`Perception`: obstacle points and their clusters, in the words of ManipulaPy's documents.
+"""`Perception`: obstacle points and their clusters, with ManipulaPy's API.
 
-The labels are those of scikit-learn's DBSCAN, computed by this library. For tracked obstacles without robot and table
-use `manipapy_core.perception.PerceptionPipeline`.
+The labels equal those of scikit-learn's DBSCAN. For tracked obstacles, with the robot and the table removed, use
+`manipapy_core.perception.PerceptionPipeline`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Perception:
     """Obstacles from the cameras of a `Vision`.
 
     Args:
-        vision_instance: Must be given.
-        logger_name: For messages.
+        vision_instance: Required.
+        logger_name: Name of the logger.
 
     Raises:
         ValueError: No `Vision` was given.
@@ -43,14 +43,14 @@ class Perception:
         """Obstacle points in the world [m], shape (N, 3), and the cluster of each, −1 for noise, shape (N,).
 
         Args:
-            depth_threshold: What is farther away is no obstacle [m].
-            step: Every so many pixels are looked at.
-            eps: Reach of a point [m].
-            min_samples: Points within reach that make a cluster.
+            depth_threshold: Points farther away are ignored [m].
+            step: Take every step-th pixel.
+            eps: Neighbourhood radius of DBSCAN [m].
+            min_samples: Neighbours that make a core point.
         """
         rgb, depth = self.vision.capture_image(camera_index)
         if depth is None:
-            self.logger.warning("camera %d measures no depth", camera_index)
+            self.logger.warning("camera %d has no depth image", camera_index)
             return np.empty((0, 3), np.float32), np.empty(0, np.int64)
         points, _ = self.vision.detect_obstacles(depth, rgb, depth_threshold, camera_index, step)
         labels, _ = self.cluster_obstacles(points, eps, min_samples)
@@ -59,7 +59,7 @@ class Perception:
     def compute_stereo_disparity(
         self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]
     ) -> NDArray[np.float32]:
-        """Disparity of raw pictures [pixels], shape (height, width); −1 where nothing is known."""
+        """Disparity of raw images [pixels], shape (height, width); −1 where unknown."""
         return self.vision.compute_disparity(*self.vision.rectify_stereo_images(left_img, right_img))
 
     def get_stereo_point_cloud(self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -69,12 +69,12 @@ class Perception:
     def cluster_obstacles(
         self, points: ArrayLike, eps: float = 0.1, min_samples: int = 3
     ) -> tuple[NDArray[np.int64], int]:
-        """The cluster of each point, −1 for noise, shape (N,), and how many clusters there are."""
+        """The cluster of each point, −1 for noise, shape (N,), and the number of clusters."""
         labels = dbscan(np.asarray(points, dtype=np.float64).reshape(-1, 3), eps, min_samples)
         return labels, int(labels.max(initial=-1)) + 1
 
     def release(self) -> None:
-        """Give the cameras back."""
+        """Release the cameras."""
         self.vision.release()
 
     def __del__(self) -> None:

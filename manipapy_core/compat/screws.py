@@ -1,4 +1,4 @@
-"""A chain from lists: screw axes, home pose, spatial inertias. What compiles for a robot compiles for these too."""
+"""A `Chain` from lists of screw axes, home pose and spatial inertias."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .. import lie
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain, ChainBody, JointLimits
 from ..typing import Array
+from .inputs import pose, shaped
 
 BASE, TIP = "base", "end_effector"
 _TOLERANCE = 1e-9
@@ -86,19 +87,8 @@ def chain_from_screws(
     )
 
 
-def pose(T: ArrayLike, name: str) -> Array:
-    """A checked pose, shape (4, 4)."""
-    array = np.array(T, dtype=np.float64)
-    if array.shape != (4, 4):
-        raise ShapeError(name, "(4, 4)", array.shape)
-    R = array[:3, :3]
-    if not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0 or not np.all(np.isfinite(array)):
-        raise InputError(f"{name} is not a pose; its upper left 3 × 3 block must be a rotation")
-    return array
-
-
 def _joint_frame(screw: Array, index: int, homes: list[Array]) -> tuple[bool, Array, Array]:
-    """Whether the joint turns, its unit axis, and a frame with base axes at q = 0 whose origin lies on the axis."""
+    """Whether the joint is revolute, its unit axis, and a frame with base axes at q = 0 whose origin is on the axis."""
     w, v = screw[:3], screw[3:]
     turning, sliding = float(np.linalg.norm(w)), float(np.linalg.norm(v))
     if turning == 0.0 and abs(sliding - 1.0) < _TOLERANCE:
@@ -121,7 +111,7 @@ def _rigid_body(G: Array, index: int, T_body_frame: Array) -> tuple[float, Array
     rebuilt = np.block([[inertia, lie.hat(moment)], [-lie.hat(moment), mass * np.eye(3)]])
     if mass < 0.0 or not np.allclose(rebuilt, G, rtol=0.0, atol=_TOLERANCE * max(1.0, float(np.abs(G).max()))):
         raise InputError(
-            f"Glist[{index}] is no rigid body; it must be [[I, m [c]], [-m [c], m 1]] with I symmetric and m ≥ 0"
+            f"Glist[{index}] is not a rigid-body inertia; give [[I, m [c]], [-m [c], m 1]] with I symmetric, m ≥ 0"
         )
     R, p = T_body_frame[:3, :3], T_body_frame[:3, 3]
     turned, cross = R @ moment, lie.hat(p)
@@ -131,9 +121,7 @@ def _rigid_body(G: Array, index: int, T_body_frame: Array) -> tuple[float, Array
 
 
 def _stack(values: Sequence[ArrayLike] | ArrayLike, shape: tuple[int, ...], name: str) -> Array:
-    array = np.array(values, dtype=np.float64)
-    if array.shape != shape:
-        raise ShapeError(name, str(shape), array.shape)
+    array = shaped(values, shape, name)
     if not np.all(np.isfinite(array)):
         raise InputError(f"{name} holds NaN or infinity; give finite numbers")
     return array

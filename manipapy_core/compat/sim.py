@@ -1,7 +1,7 @@
-"""`Simulation`: an arm in PyBullet, in ManipulaPy's words, on this library's simulated world.
+"""`Simulation`: an arm in PyBullet with ManipulaPy's API, over `manipapy_core.sim`.
 
-What is different on purpose: physics run at 1 kHz whatever the time step of the trajectory is, references are
-interpolated in between, and without a screen nothing opens and nothing waits.
+Intended differences from ManipulaPy: the physics run at 1 kHz for any time step of the trajectory, references are
+interpolated in between, and without a screen no window opens.
 """
 
 from __future__ import annotations
@@ -13,29 +13,28 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manipapy_core import sim
-
-from .. import draw, kinematics
+from .. import draw, kinematics, sim
 from .. import dynamics as exact
-from ..errors import InputError, ShapeError
+from ..errors import InputError
 from ..model import Robot
 from ..typing import Array
 from .arm import serial_arm
 from .control import ManipulatorController
+from .inputs import rows, shaped, tip_wrench
 
 STEP = 0.001
-"""Of the physics [s]."""
+"""Time step of the physics [s]."""
 
 
 class Simulation:
-    """One arm, bolted to the floor.
+    """One arm with a fixed base.
 
     Args:
         urdf_file_path: Path of the description, or the name of a bundled robot.
         joint_limits: (lower, upper) per joint [rad or m].
         torque_limits: (lower, upper) per joint [N m or N]; those of the description if not given.
         time_step: Between two rows of a trajectory [s].
-        real_time_factor: How fast a window shows it; without a screen it runs as fast as it can.
+        real_time_factor: Speed of the display; without a screen the simulation runs as fast as possible.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Simulation:
         self._robot: sim.SimRobot | None = None
 
     def initialize_robot(self) -> None:
-        """Opens the world and puts the arm into it; a second call does nothing."""
+        """Opens the world and adds the arm; a second call does nothing."""
         if self.world is None:
             self.world = sim.SimWorld(time_step=STEP, gui=draw.has_screen())
             settings = sim.DriveSettings(command_timeout=float("inf"), resume=sim.ResumePolicy.COMMAND)
@@ -73,16 +72,16 @@ class Simulation:
         return self._measured()[0]
 
     def set_joint_positions(self, joint_positions: ArrayLike) -> None:
-        """Asks the drives to go there [rad or m], shape (n,); time goes on with `step_simulation`."""
+        """Sets the position command of the drives [rad or m], shape (n,); `step_simulation` advances time."""
         values = self._row(joint_positions, "joint_positions")
         self.robot.command(sim.DriveMode.POSITION, values, self.chain.joint_names)
 
     def step_simulation(self) -> None:
-        """Lets one time step pass."""
+        """Advances by one time step."""
         self._advance(round(self.time_step / STEP))
 
     def run_trajectory(self, joint_trajectory: ArrayLike) -> Array:
-        """Leads the drives along positions, one row per time step; returns where the end effector ends [m], (3,)."""
+        """Commands positions, one row per time step; returns the final position of the end effector [m], (3,)."""
         for row in self._rows(joint_trajectory, "joint_trajectory"):
             self.set_joint_positions(row)
             self.step_simulation()
@@ -100,17 +99,17 @@ class Simulation:
         Ki: ArrayLike = 0.0,
         Kd: ArrayLike = 8.0,
     ) -> Array:
-        """Follows a trajectory by computed torque; returns where the end effector ends [m], shape (3,).
+        """Follows a trajectory by computed torque; returns the final position of the end effector [m], shape (3,).
 
-        The arm is put to the first row, at rest. What was measured is kept in `history`.
+        The arm starts at rest at the first row. Measurements are stored in `history`.
 
         Args:
             desired_positions: One row per time step [rad or m], shape (N, n); velocities and accelerations likewise.
             g: Gravity in the base frame [m/s²], shape (3,).
-            Ftip: Wrench that the end effector is to exert, in its own frame, moment first, shape (6,).
+            Ftip: Wrench that the end effector exerts, in its own frame, moment first, shape (6,).
             Kp: One number or one per joint [1/s²]; Ki [1/s³] and Kd [1/s] likewise.
         """
-        rows = [
+        tables = [
             self._rows(values, name)
             for values, name in (
                 (desired_positions, "desired_positions"),
@@ -118,24 +117,24 @@ class Simulation:
                 (desired_accelerations, "desired_accelerations"),
             )
         ]
-        if not len(rows[0]) == len(rows[1]) == len(rows[2]):
+        if not len(tables[0]) == len(tables[1]) == len(tables[2]):
             raise InputError("positions, velocities and accelerations have different lengths; give the same number")
-        wrench = None if Ftip is None else np.asarray(Ftip, dtype=np.float64)
+        wrench = tip_wrench(Ftip)
         names, robot = self.chain.joint_names, self.robot
-        robot.reset(dict(zip(names, rows[0][0])))
+        robot.reset(dict(zip(names, tables[0][0])))
         controller.reset()
-        fine = round(self.time_step / STEP)
-        self.history = np.empty((len(rows[0]), 2, self.chain.n))
-        """What was measured: positions and velocities at every row, shape (N, 2, n)."""
-        for index in range(len(rows[0])):
-            after = min(index + 1, len(rows[0]) - 1)
+        substeps = round(self.time_step / STEP)
+        self.history = np.empty((len(tables[0]), 2, self.chain.n))
+        """Measured positions and velocities at every row, shape (N, 2, n)."""
+        for index in range(len(tables[0])):
+            after = min(index + 1, len(tables[0]) - 1)
             self.history[index] = self._measured()
-            for k in range(fine):
-                share = k / fine
-                q, qd, qdd = ((1.0 - share) * table[index] + share * table[after] for table in rows)
+            for k in range(substeps):
+                share = k / substeps
+                q, qd, qdd = ((1.0 - share) * table[index] + share * table[after] for table in tables)
                 measured = self._measured()
                 tau = controller.computed_torque_control(q, qd, qdd, measured[0], measured[1], g, STEP, Kp, Ki, Kd)
-                if wrench is not None and wrench.any():
+                if wrench is not None:
                     tau = tau + kinematics.body_jacobian(self.chain, self.get_joint_positions()).T @ wrench
                 if self.torque_limits is not None:
                     tau = np.clip(tau, *np.asarray(self.torque_limits, dtype=np.float64).T)
@@ -145,7 +144,7 @@ class Simulation:
         return self._tip()
 
     def close_simulation(self) -> None:
-        """Ends the simulation; a second call does nothing."""
+        """Closes the simulation; a second call does nothing."""
         if self.world is not None:
             self.world.close()
             self.world = self._robot = None
@@ -166,13 +165,10 @@ class Simulation:
         return kinematics.forward(self.chain, self.get_joint_positions())[:3, 3]
 
     def _row(self, values: ArrayLike, name: str) -> Array:
-        row = np.asarray(values, dtype=np.float64)
-        if row.shape != (self.chain.n,):
-            raise ShapeError(name, f"({self.chain.n},)", row.shape)
-        return row
+        return shaped(values, (self.chain.n,), name)
 
     def _rows(self, values: ArrayLike, name: str) -> Array:
-        rows = np.asarray(values, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.chain.n or not len(rows):
-            raise ShapeError(name, f"(N, {self.chain.n})", rows.shape)
-        return rows
+        table = rows(values, self.chain.n, name)
+        if not len(table):
+            raise InputError(f"{name} is empty; give at least one row")
+        return table

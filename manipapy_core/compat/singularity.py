@@ -1,8 +1,8 @@
-"""`Singularity`: singular configurations, ellipsoids and the workspace of an arm, in ManipulaPy's words.
+"""`Singularity`: singular configurations, ellipsoids and the workspace of an arm, with ManipulaPy's API.
 
-What is different on purpose: arms of any number of joints are told apart by their smallest singular value, where a
-determinant exists only for six; `near_singularity_detection` compares 1/condition with its threshold, so that the
-documented default of 0.01 tells near from far; nothing is shown unless there is a screen.
+Intended differences from ManipulaPy: singularity is decided by the smallest singular value for any number of joints,
+where a determinant exists only for six; `near_singularity_detection` compares 1/condition with its threshold, so that
+the documented default of 0.01 is meaningful; windows open only if there is a screen.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manipapy_core import polytopes, reachability
-
-from .. import singularity
+from .. import polytopes, reachability, singularity
 from ..draw import new_axes, new_figure, show
 from ..errors import InputError
 from .kinematics import SerialManipulator
 
 _SINGULAR = 1e-4
-"""Smallest by largest singular value below which a configuration is called singular."""
+"""Ratio of the smallest to the largest singular value below which a configuration counts as singular."""
 
 
 class Singularity:
@@ -35,27 +33,27 @@ class Singularity:
         self.serial_manipulator = serial_manipulator
 
     def singularity_analysis(self, thetalist: ArrayLike) -> bool:
-        """Whether the arm has lost a direction of motion at these joint positions [rad or m], shape (n,)."""
+        """Whether the Jacobian has lost rank at these joint positions [rad or m], shape (n,)."""
         return not self.condition_number(thetalist) < 1.0 / _SINGULAR
 
     def condition_number(self, thetalist: ArrayLike) -> float:
-        """Largest by smallest singular value of the Jacobian; inf if singular."""
+        """Ratio of the largest to the smallest singular value of the Jacobian; inf if singular."""
         return float(singularity.condition_number(self.serial_manipulator.chain, thetalist))
 
     def near_singularity_detection(self, thetalist: ArrayLike, threshold: float = 1e-2) -> bool:
-        """Whether the smallest singular value is below this share of the largest."""
+        """Whether the smallest singular value is below this fraction of the largest."""
         if not 0.0 < threshold < 1.0:
-            raise InputError(f"threshold is {threshold}; give a share between 0 and 1, such as 0.01")
+            raise InputError(f"threshold is {threshold}; give a fraction between 0 and 1, such as 0.01")
         return not self.condition_number(thetalist) < 1.0 / threshold
 
     def manipulability_ellipsoid(self, thetalist: ArrayLike, ax: Any = None) -> tuple[Any, Any]:
         """Draws the ellipsoids of linear and angular velocity at the tip.
 
         Args:
-            ax: 3-D axes for both; two of their own in a new figure if not given.
+            ax: 3-D axes for both; two axes in a new figure if not given.
 
         Returns:
-            The ellipsoids of linear and of angular velocity (`capability.Ellipsoid`).
+            The ellipsoids of linear and of angular velocity (`polytopes.Ellipsoid`).
         """
         chain = self.serial_manipulator.chain
         kinds = (polytopes.Motion.TRANSLATION, polytopes.Motion.ROTATION)
@@ -73,11 +71,11 @@ class Singularity:
     def plot_workspace_monte_carlo(
         self, joint_limits: Sequence[tuple[float, float]] | None = None, num_samples: int = 10_000
     ) -> reachability.Workspace:
-        """Draws where random configurations bring the end effector, with the convex hull.
+        """Draws the end-effector positions of random configurations and their convex hull.
 
         Args:
             joint_limits: (lower, upper) per joint [rad or m]; those of the arm if not given.
-            num_samples: How many configurations.
+            num_samples: Number of configurations.
         """
         arm = self.serial_manipulator
         if joint_limits is not None:

@@ -1,8 +1,8 @@
-"""`URDFToSerialManipulator`: from a URDF to kinematics and dynamics, in the words of ManipulaPy's documents.
+"""`URDFToSerialManipulator`: kinematics and dynamics from a URDF, with ManipulaPy's API.
 
-What is different on purpose: mass behind fixed joints, on side branches and in massless frames counts as it is (a link
-without `<inertial>` weighs nothing), prismatic joints have screws and limits of their own, and a description that
-cannot be used is refused with a list of what is wrong with it.
+Intended differences from ManipulaPy: masses behind fixed joints and on side branches are included, a link without
+`<inertial>` is massless, prismatic joints have screws and limits of their own, and a description that cannot be used is
+refused with a list of its problems.
 """
 
 from __future__ import annotations
@@ -15,28 +15,87 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, ShapeError
-from ..model import Chain, Link, Robot
+from .. import draw, kinematics
+from ..errors import InputError, ShapeError, UnknownJoint
+from ..model import Chain, Joint, Link, Robot
 from ..typing import Array
 from . import utils
 from .arm import pybullet_limits, serial_arm
 from .dynamics import ManipulatorDynamics
 from .kinematics import SerialManipulator
-from .urdf_view import URDFView
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
 
+class URDFView:
+    """name, links, joints, actuated_joints and link_fk of a robot; the robot itself is `model`."""
+
+    def __init__(self, model: Robot):
+        self.model = model
+        self._tree: Chain = model.tree()
+
+    def __repr__(self) -> str:
+        return f"URDFView({self.name!r}, {len(self.links)} links, {len(self.joints)} joints)"
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return self.model.name
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """In file order."""
+        return tuple(self.model.links.values())
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """In file order, fixed ones included."""
+        return tuple(self.model.joints.values())
+
+    @property
+    def actuated_joints(self) -> tuple[Joint, ...]:
+        """The actuated joints, in the order of a configuration array."""
+        return tuple(self.model.joints[name] for name in self._tree.joint_names)
+
+    def link_fk(self, cfg: Mapping[str, float] | ArrayLike | None = None) -> dict[str, Array]:
+        """Poses of all links in the frame of the root link.
+
+        Args:
+            cfg: Joint positions [rad or m] by name (what is not named is 0), or one per actuated joint; all 0 if
+                not given.
+
+        Returns:
+            Homogeneous matrices by link name, in file order.
+        """
+        poses = kinematics.link_poses(self._tree, self.configuration(cfg))
+        return {name: poses[index] for index, name in enumerate(self._tree.link_names)}
+
+    def configuration(self, cfg: Mapping[str, float] | ArrayLike | None) -> Array:
+        """Positions [rad or m] of the actuated joints, shape (n,); positions of joints that cannot move are ignored."""
+        names = self._tree.joint_names
+        if cfg is None:
+            return np.zeros(len(names))
+        if not isinstance(cfg, Mapping):
+            array = np.asarray(cfg, dtype=np.float64)
+            if array.shape != (len(names),):
+                raise ShapeError("cfg", f"({len(names)},), one for each of {', '.join(names)}", array.shape)
+            return array
+        for name in cfg:
+            if name not in self.model.joints:
+                raise UnknownJoint(name, list(self.model.joints))
+        return np.array([float(cfg.get(name, 0.0)) for name in names])
+
+
 class URDFToSerialManipulator:
     """Reads a robot description and builds its kinematics and dynamics.
 
-    The arm is the chain from the root of the description to its end, before any gripper; what hangs on it is carried.
+    The arm is the chain from the root of the description to its end, before any gripper; the gripper is carried along.
 
     Args:
         urdf_name: Path of a URDF or xacro file, or the name of a bundled robot.
-        use_pybullet_limits: Takes the limits of revolute joints from PyBullet, (-π, π) for continuous ones. Otherwise
+        use_pybullet_limits: Take the limits of revolute joints from PyBullet, (-π, π) for continuous ones. Otherwise
             they are all (-π, π). Prismatic joints have the limits of the description either way.
 
     Attributes:
@@ -96,10 +155,10 @@ class URDFToSerialManipulator:
         return [limits[body.joint] for body in self.chain.bodies if body.revolute]
 
     def _joint_limits(self, revolute: Sequence[tuple[float, float]] | None) -> list[tuple[float, float]]:
-        """One pair per joint: the given ones for revolute joints, those of the description for prismatic ones."""
-        turning = iter([(-math.pi, math.pi)] * self.chain.n if revolute is None else revolute)
+        """One pair per joint: as given for revolute joints, from the description for prismatic ones."""
+        pairs = iter([(-math.pi, math.pi)] * self.chain.n if revolute is None else revolute)
         bounds = zip(self.chain.bodies, self.chain.limits.lower, self.chain.limits.upper)
-        return [next(turning) if body.revolute else (float(lower), float(upper)) for body, lower, upper in bounds]
+        return [next(pairs) if body.revolute else (float(lower), float(upper)) for body, lower, upper in bounds]
 
     def initialize_serial_manipulator(self) -> SerialManipulator:
         """Kinematics from `robot_data`."""
@@ -129,13 +188,11 @@ class URDFToSerialManipulator:
         )
 
     def visualize_robot(self) -> Figure:
-        """Draws the robot at θ = 0 in a window, which this call waits for; without a screen, in memory.
+        """Draws the robot at θ = 0 in a window and waits until it is closed; without a screen, draws in memory.
 
         Returns:
             The figure, for `savefig`.
         """
-        from .. import draw
-
         figure = draw.draw_robot(self.robot.model).figure
         draw.show(figure)
         return figure
@@ -146,23 +203,21 @@ class URDFToSerialManipulator:
         loop_time: float = 3.0,
         use_collision: bool = False,
     ) -> FuncAnimation:
-        """Plays a motion over and over in a window, which this call waits for; without a screen, in memory.
+        """Plays a motion in a loop in a window and waits until it is closed; without a screen, draws in memory.
 
         Args:
             cfg_trajectory: Waypoints [rad or m], equally spaced in time: shape (waypoints, n) in the order of the
                 arm's joints, or a list per joint name. All joints from 0 to π/2 if not given.
-            loop_time: How long one round takes [s].
-            use_collision: Draws the collision shapes instead of the visual ones.
+            loop_time: Duration of one cycle [s].
+            use_collision: Draw the collision shapes instead of the visual ones.
 
         Returns:
             The animation, for `save`.
         """
-        from .animation import animate
-
         if not (math.isfinite(loop_time) and loop_time > 0.0):
             raise InputError(f"loop_time is {loop_time!r}; give a positive number of seconds")
         waypoints = self._waypoints(cfg_trajectory)
-        return animate(self.robot.model, waypoints, loop_time, collisions=use_collision)
+        return draw.animate_robot(self.robot.model, waypoints, loop_time, collisions=use_collision)
 
     def _waypoints(self, trajectory: ArrayLike | Mapping[str, Sequence[float]] | None) -> Array:
         """Positions of all actuated joints of the robot, shape (waypoints, joints)."""
@@ -185,7 +240,7 @@ class URDFToSerialManipulator:
         """All joints of the description, fixed ones included; prints nothing.
 
         Returns:
-            num_joints: How many.
+            num_joints: Their number.
             joint_names: Their names, in file order.
         """
         names = [joint.name for joint in self.robot.joints]

@@ -1,7 +1,7 @@
-"""Lie-group helpers by the names of "Modern Robotics" (Lynch, Park) and of ManipulaPy's documents, over `lie`.
+"""Lie-group functions with the names of "Modern Robotics" (Lynch, Park) and ManipulaPy, over `lie`.
 
 so(3) and se(3) elements are matrices here, as in the book: `MatrixExp6(VecTose3(V))`. Twists are angular first.
-Rotations by any angle, the smallest and those near π included, come back with all their digits.
+Logarithms are accurate for all angles, near 0 and near π included.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def MatrixExp6(se3mat: ArrayLike) -> Array:
 
 
 def MatrixLog6(T: ArrayLike) -> Array:
-    """Matrix of the twist that leads to a pose in unit time, shape (4, 4)."""
+    """Matrix of the twist that reaches a pose in unit time, shape (4, 4)."""
     return VecTose3(lie.log_se3(T))
 
 
@@ -91,7 +91,7 @@ def transform_from_twist(S: ArrayLike, theta: float) -> Array:
 
 
 def adjoint_transform(T: ArrayLike) -> Array:
-    """Takes twists from the frame that T places to the frame it is placed in, shape (6, 6)."""
+    """Adjoint of a pose: maps twists from the child frame of T to its parent frame, shape (6, 6)."""
     return lie.adjoint(T)
 
 
@@ -133,7 +133,7 @@ def extract_omega_list(Slist: ArrayLike) -> Array:
 
 
 def extract_r_list(Slist: ArrayLike) -> Array:
-    """On each axis of the screws (6, n), the point next to the origin [m]; zero for prismatic ones; shape (3, n)."""
+    """The point of each screw axis (6, n) closest to the origin [m]; zero for prismatic ones; shape (3, n)."""
     S = _columns(Slist, 6, "Slist")
     square = np.sum(S[:3] ** 2, axis=0)
     return np.cross(S[:3], S[3:], axis=0) / np.where(square > 0.0, square, 1.0)

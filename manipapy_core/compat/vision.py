@@ -1,9 +1,9 @@
-"""`Vision`: cameras, stereo and obstacle points, in the words of ManipulaPy's documents.
+"""`Vision`: cameras, stereo and obstacle points, with ManipulaPy's API.
 
-What is different on purpose: a camera's rotation and translation are the pose of its optical frame (z forward, x right,
-y down) in the world; depth is in metres along z; a detector is any object with `detect` (see `perception.detect`), no
-model is downloaded, and without one every pixel nearer than the threshold counts. Pictures also come from files
-("image_path", "depth_path"). The sliders of PyBullet's window are not offered: change the configuration instead.
+Intended differences from ManipulaPy: a camera's rotation and translation are the pose of its optical frame (z forward,
+x right, y down) in the world; depth is in metres along z; a detector is any object with `detect` (see
+`perception.Detector`), no model is downloaded, and without one every pixel nearer than the threshold counts. Images can
+also come from files ("image_path", "depth_path"). PyBullet's sliders are not supported: change the configuration.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ NEEDED_FOR_STEREO = ("intrinsic_matrix", "distortion_coeffs", "translation", "ro
 
 
 class Vision:
-    """Pictures from PyBullet, from capture devices or from files, and stereo.
+    """Images from PyBullet, capture devices or files, and stereo.
 
     Args:
         camera_configs: One mapping per camera: name, translation [m], rotation (roll, pitch, yaw [degrees]), fov
             (vertical [degrees]), near, far [m], intrinsic_matrix (3, 3), distortion_coeffs (5,), use_opencv,
             device_index; here also width, height [pixels], image_path and depth_path.
         stereo_configs: Left and right camera; both need intrinsic_matrix, distortion_coeffs, translation, rotation.
-        use_pybullet_debug: Not offered; a warning says so.
+        use_pybullet_debug: Not supported; logs a warning.
         show_plot: No effect without the sliders.
-        physics_client: Number of the PyBullet server whose world is seen.
+        physics_client: Number of the PyBullet server to render.
 
     Attributes:
-        cameras: What is known of each camera, by index.
-        detector: Set it to name things in pictures; None: obstacles by depth alone.
+        cameras: Complete configuration of each camera, by index.
+        detector: Detects objects in images; None: obstacles by depth alone.
     """
 
     def __init__(
@@ -85,20 +85,20 @@ class Vision:
                 if missing:
                     raise InputError(f"the {side} stereo camera lacks {', '.join(missing)}; give them")
         if use_pybullet_debug:
-            self.logger.warning("no sliders here: change translation, rotation and fov of the camera instead")
+            self.logger.warning("sliders are not supported; change translation, rotation and fov of the camera instead")
 
     def capture_image(self, camera_index: int = 0) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]:
         """Red, green, blue, shape (height, width, 3), and depth along z [m], shape (height, width).
 
-        Depth is None where the source measures none; both are None, with a warning, when there is no source at all.
+        Depth is None if the source has none; both are None, with a warning, without a source.
         """
         camera = self._camera(camera_index)
         if camera_index in self.capture_devices:
-            worked, picture = self.capture_devices[camera_index].read()
-            if not worked:
-                self.logger.warning("camera %d gave no picture", camera_index)
+            success, image = self.capture_devices[camera_index].read()
+            if not success:
+                self.logger.warning("camera %d returned no image", camera_index)
                 return None, None
-            return np.ascontiguousarray(picture[..., ::-1]), None
+            return np.ascontiguousarray(image[..., ::-1]), None
         if camera["image_path"] is not None:
             return _from_files(camera["image_path"], camera["depth_path"])
         if self.physics_client is None:
@@ -114,7 +114,7 @@ class Vision:
         camera_index: int = 0,
         step: int = 5,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Where obstacles are in the world [m], shape (N, 3), and the angle of each about z [degrees], shape (N,).
+        """Obstacle points in the world [m], shape (N, 3), and the angle of each about z [degrees], shape (N,).
 
         With a detector, one point per detection; without one, every `step`-th pixel nearer than the threshold [m].
         """
@@ -136,11 +136,11 @@ class Vision:
         return world.astype(np.float32), np.degrees(np.arctan2(world[:, 1], world[:, 0])).astype(np.float32)
 
     def compute_stereo_rectification_maps(self, image_size: tuple[int, int] = DEFAULT_SIZE) -> None:
-        """Prepare for pictures of this width and height [pixels]."""
+        """Computes the maps for images of this width and height [pixels]."""
         if self._stereo_configs is None:
             raise RuntimeError("no stereo cameras; give stereo_configs")
         cv2 = opencv()
-        left, right = (_described(config, image_size) for config in self._stereo_configs)
+        left, right = (_complete_config(config, image_size) for config in self._stereo_configs)
         T_right_left = lie.inverse(right["extrinsic_matrix"]) @ left["extrinsic_matrix"]
         R_left, R_right, P_left, P_right = cv2.stereoRectify(
             left["intrinsic_matrix"],
@@ -164,20 +164,20 @@ class Vision:
     def rectify_stereo_images(
         self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Rectified pictures, grey or in colour as they came."""
+        """Rectified images, grey or in colour like the input."""
         rectifier, _ = self._prepared(left_img)
         return rectifier.left(np.asarray(left_img)), rectifier.right(np.asarray(right_img))
 
     def compute_disparity(self, left_rect: NDArray[np.uint8], right_rect: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Disparity of rectified pictures [pixels], shape (height, width); −1 where nothing is known."""
+        """Disparity of rectified images [pixels], shape (height, width); −1 where unknown."""
         _, matcher = self._prepared(left_rect)
         values = matcher.match(as_gray(left_rect), as_gray(right_rect)).values
         return np.where(np.isnan(values), np.float32(-1.0), values)
 
     def disparity_to_pointcloud(self, disparity: ArrayLike) -> NDArray[np.float32]:
-        """Points in the world [m], shape (N, 3), of those pixels that have a disparity."""
+        """Points in the world [m], shape (N, 3), of all pixels with a disparity."""
         if self._matcher is None:
-            raise RuntimeError("not prepared; call compute_stereo_rectification_maps first")
+            raise RuntimeError("no rectification maps; call compute_stereo_rectification_maps first")
         values = np.asarray(disparity, dtype=np.float32)
         values = np.where(values > 0.0, values, np.float32(np.nan))
         matcher = self._matcher
@@ -191,7 +191,7 @@ class Vision:
         return self.disparity_to_pointcloud(self.compute_disparity(left, right))
 
     def release(self) -> None:
-        """Give capture devices back; a second call does nothing."""
+        """Release the capture devices; a second call does nothing."""
         for device in self.capture_devices.values():
             device.release()
         self.capture_devices = {}
@@ -202,11 +202,13 @@ class Vision:
 
     def _configure_camera(self, index: int, config: Config) -> None:
         size = (int(config.get("width", DEFAULT_SIZE[0])), int(config.get("height", DEFAULT_SIZE[1])))
-        self.cameras[index] = {"name": f"camera_{index}", **_described(config, size)}
+        self.cameras[index] = {"name": f"camera_{index}", **_complete_config(config, size)}
         if config.get("use_opencv", False):
             device = opencv().VideoCapture(int(config.get("device_index", index)))
             if not device.isOpened():
-                raise RuntimeError(f"capture device {config.get('device_index', index)} cannot be opened; is it there?")
+                raise RuntimeError(
+                    f"capture device {config.get('device_index', index)} cannot be opened; check that it is connected"
+                )
             self.capture_devices[index] = device
 
     def _camera(self, index: int) -> dict[str, Any]:
@@ -243,8 +245,8 @@ class Vision:
         return self._rectifier, self._matcher
 
 
-def _described(config: Config, size: tuple[int, int]) -> dict[str, Any]:
-    """A configuration with everything that was left out."""
+def _complete_config(config: Config, size: tuple[int, int]) -> dict[str, Any]:
+    """A configuration with defaults for all missing entries."""
     focal = 0.5 * size[1] / math.tan(math.radians(0.5 * float(config.get("fov", 60.0))))
     K = np.array([[focal, 0.0, 0.5 * (size[0] - 1)], [0.0, focal, 0.5 * (size[1] - 1)], [0.0, 0.0, 1.0]])
     rotation = [math.radians(angle) for angle in config.get("rotation", (0.0, 0.0, 0.0))]
@@ -263,19 +265,19 @@ def _described(config: Config, size: tuple[int, int]) -> dict[str, Any]:
 
 def _from_files(image: Any, depth: Any) -> tuple[NDArray[np.uint8], NDArray[np.float32] | None]:
     cv2 = opencv()
-    picture = cv2.imread(str(image), cv2.IMREAD_COLOR)
-    if picture is None:
-        raise InputError(f"{str(image)!r} is no picture that can be read; give a PNG or JPEG file")
+    colours = cv2.imread(str(image), cv2.IMREAD_COLOR)
+    if colours is None:
+        raise InputError(f"{str(image)!r} is not a readable image; give a PNG or JPEG file")
     measured = None if depth is None else cv2.imread(str(depth), cv2.IMREAD_UNCHANGED)
     if depth is not None and measured is None:
-        raise InputError(f"{str(depth)!r} is no depth image that can be read; give a PNG of 16 bits in millimetres")
-    return np.ascontiguousarray(picture[..., ::-1]), None if measured is None else as_depth(measured)
+        raise InputError(f"{str(depth)!r} is not a readable depth image; give a 16-bit PNG in millimetres")
+    return np.ascontiguousarray(colours[..., ::-1]), None if measured is None else as_depth(measured)
 
 
 def _nearest_in(
     depth: NDArray[np.float32], near: NDArray[np.bool_], box: tuple[float, float, float, float]
 ) -> tuple[float, float, float] | None:
-    """Middle of a detection and the median depth of what is near in it; None if nothing is."""
+    """Centre of a detection and the median depth of its near pixels; None if it has none."""
     left, top, right, bottom = (max(0, round(value)) for value in box)
     inside = depth[top : bottom + 1, left : right + 1][near[top : bottom + 1, left : right + 1]]
     return (0.5 * (box[0] + box[2]), 0.5 * (box[1] + box[3]), float(np.median(inside))) if inside.size else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,12 @@ from ..model import Chain, Robot
 from ..model.elements import MeshGeometry
 from ..typing import Array
 from .facets import Facets, facets_of
-from .figures import include, new_axes
+from .figures import has_screen, include, new_axes, new_figure, show
 
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+
+FRAMES_PER_SECOND = 25
 SKELETON_COLOUR = "#4a5a70"
 _SHADOW = (0.90, 0.91, 0.92, 1.0)
 _FRAME_COLOURS = ("#d62728", "#2ca02c", "#1f77b4")
@@ -148,6 +152,45 @@ def draw_robot(
     drawing = RobotDrawing(model, ax, collisions=collisions, fade=fade, shadow=shadow)
     drawing.move_to(q)
     return drawing.ax
+
+
+def animate_robot(robot: Robot, waypoints: Array, loop_time: float, *, collisions: bool = False) -> FuncAnimation:
+    """Plays a motion in a loop: in a window until it is closed; without a screen, draws in memory and returns.
+
+    Args:
+        waypoints: Positions of all free joints [rad or m], equally spaced in time, shape (waypoints, joints).
+        loop_time: Duration of one cycle [s].
+        collisions: Draw the collision shapes instead of the visual ones.
+    """
+    figure = new_figure(figsize=(7, 7))
+    drawing = RobotDrawing(robot, new_axes(figure), collisions=collisions)
+    from matplotlib.animation import FuncAnimation
+
+    count = max(2, round(loop_time * FRAMES_PER_SECOND))
+    frames = interpolate_waypoints(waypoints, count)
+    # The axes are widened for the whole motion first, so that the view does not change while it plays.
+    for q in frames[:: max(1, count // 16)]:
+        drawing.move_to(q)
+
+    def show_frame(index: int) -> tuple[Any, ...]:
+        drawing.move_to(frames[index])
+        return drawing.artists
+
+    show_frame(0)
+    animation = FuncAnimation(figure, show_frame, frames=count, interval=1000.0 * loop_time / count, repeat=True)
+    # Matplotlib stops an animation without references; this one lives as long as its figure.
+    figure._manipapy_animation = animation  # type: ignore[attr-defined]
+    if has_screen():
+        show(figure)
+    else:
+        figure.canvas.draw()  # matplotlib warns of an animation that was never drawn
+    return animation
+
+
+def interpolate_waypoints(waypoints: Array, count: int) -> Array:
+    """Linear interpolation of the waypoints at `count` equally spaced times, shape (count, joints)."""
+    times = np.linspace(0.0, len(waypoints) - 1.0, count)
+    return np.column_stack([np.interp(times, np.arange(len(waypoints)), column) for column in waypoints.T])
 
 
 def draw_frame(ax: Any, T: ArrayLike, size: float = 0.1, names: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""A robot file where the documents expect it, and PyBullet where it can be had."""
+"""A robot file in the current folder, as ManipulaPy's documents expect it, and a skip without PyBullet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every snippet of the dynamics document, with the import line changed and nothing else, and what it must give."""
+"""Every snippet of the dynamics document, with the import line changed and nothing else, and its expected results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arms that come as lists of screws and inertias: whatever is in the lists is what is computed."""
+"""Arms from lists of screws and inertias: results follow from the lists alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N = 5
 
 
 def lists(seed: int = 0):
-    """Screws of an arm with one sliding joint, home pose, inertias and the poses of their frames; nothing is neat."""
+    """Screws of an arm with one prismatic joint, home pose, inertias and the poses of their frames; all random."""
     rng = np.random.default_rng(seed)
     S = np.zeros((6, N))
     for index in range(N):
@@ -73,7 +73,7 @@ def test_mass_matrix_and_gravity_come_from_the_lists(seed):
         np.testing.assert_allclose(arm.gravity_forces(theta, g), slope, atol=1e-7)
 
 
-def test_an_inertia_may_be_given_about_any_point():
+def test_inertia_may_be_given_about_any_point():
     """Moved by a pose, G becomes Adᵀ G Ad with the moment m [c] off its diagonal: still the same arm."""
     S, M, G, frames = lists()
     shifts = np.array([lie.exp_se3(twist) for twist in np.random.default_rng(9).normal(size=(N, 6))])
@@ -86,7 +86,7 @@ def test_an_inertia_may_be_given_about_any_point():
     np.testing.assert_allclose(arm.gravity_forces(theta), expected.gravity_forces(theta), atol=1e-12)
 
 
-def test_without_frames_inertias_stand_in_the_end_effector_with_a_warning():
+def test_missing_inertia_frames_warn_and_default_to_the_end_effector():
     S, M, G, _ = lists()
     with pytest.warns(DeprecationWarning, match="Mlist_per_link") as caught:
         arm = ManipulatorDynamics(M, None, None, None, S, None, G)
@@ -121,7 +121,7 @@ def test_poses_and_jacobians_come_from_the_lists():
         np.testing.assert_allclose(arm.joint_velocity(theta, V), dtheta, atol=1e-8)
 
 
-def test_screws_may_come_as_axes_and_points():
+def test_screws_from_axes_and_points():
     omega, r = np.eye(3), np.array([[0, 0, 0], [0.1, 0.2, 0.3], [0.4, 0, 0.5]]).T
     M = lie.pose(translation=[0.5, 0, 0.5])
     arm = SerialManipulator(M, omega, r)
@@ -133,7 +133,7 @@ def test_screws_may_come_as_axes_and_points():
     np.testing.assert_array_equal(again.forward_kinematics([0.1, 0.2, 0.3]), arm.forward_kinematics([0.1, 0.2, 0.3]))
 
 
-def test_state_is_remembered_as_a_copy():
+def test_state_is_stored_as_a_copy():
     S, M, _, _ = lists()
     arm = SerialManipulator(M, S_list=S)
     theta = np.ones(N)
@@ -146,7 +146,7 @@ def test_state_is_remembered_as_a_copy():
         arm.update_state(theta, np.zeros(N + 1))
 
 
-def test_lists_given_in_are_not_kept():
+def test_input_lists_are_copied():
     S, M, G, frames = lists()
     arm = dynamics_of(S, M, G, frames)
     theta = np.linspace(-1, 1, N)
@@ -170,8 +170,8 @@ def bad_lists():
     yield (S[:, :0], M, G, frames), "S_list"
     yield (S, 2 * M, G, frames), "M_list is not a pose"
     yield (S, M, G[:-1], frames), "Glist"
-    yield (S, M, uneven, frames), r"Glist\[0\] is no rigid body"
-    yield (S, M, negative, frames), r"Glist\[0\] is no rigid body"
+    yield (S, M, uneven, frames), r"Glist\[0\] is not a rigid-body inertia"
+    yield (S, M, negative, frames), r"Glist\[0\] is not a rigid-body inertia"
     yield (S, M, np.full_like(G, np.nan), frames), "Glist holds NaN"
     yield (S, M, G, frames[:-1]), "Mlist_per_link"
     yield (S, M, None, frames), "Glist is missing"

@@ -1,4 +1,4 @@
-"""What the other library is known to get wrong, asked by its own names and answered as Pinocchio answers."""
+"""Known errors of ManipulaPy: the same calls here agree with Pinocchio."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def states(n: int, count: int = 8):
 
 
 @pytest.mark.parametrize("case", SERIAL, ids=case_name)
-def test_every_answer_is_that_of_pinocchio(case):
+def test_results_agree_with_pinocchio(case):
     """CoM offsets counted once, mass behind fixed joints and on branches, massless links, exact velocity terms,
     prismatic joints, turned inertia frames: all of them in these robots."""
     processor = processor_of(case.text)
@@ -58,7 +58,7 @@ def test_mass_at_a_centre_of_mass_offset_counts_once():
     assert dynamics.gravity_forces([0.0])[0] == pytest.approx(-2.0 * 9.81 * 0.7)
 
 
-def test_a_link_without_inertial_is_not_the_identity():
+def test_link_without_inertial_is_massless():
     parts = [link("base"), link("rod"), link("tool", 0.5, com=(0.1, 0, 0), inertia=TINY)]
     joints = [
         joint("swing", "revolute", "base", "rod", axis=(0, 1, 0)),
@@ -84,7 +84,7 @@ def test_partial_derivative_is_exact():
         np.testing.assert_allclose(dynamics.velocity_quadratic_forces(theta, dtheta), forces, atol=1e-12)
 
 
-def test_results_are_nobodys_but_the_callers():
+def test_results_are_copies():
     dynamics = processor_of(BUNDLED["ur5"].text).dynamics
     theta = np.full(6, 0.3)
     first = dynamics.mass_matrix(theta)
@@ -97,7 +97,7 @@ def test_results_are_nobodys_but_the_callers():
     assert not np.array_equal(dynamics.mass_matrix(theta), kept)
 
 
-def test_caches_stop_growing():
+def test_caches_are_bounded():
     dynamics = processor_of(BUNDLED["ur5"].text).dynamics
     rng = np.random.default_rng(0)
 
@@ -116,8 +116,8 @@ def test_caches_stop_growing():
     assert held < 4 * CACHED_CONFIGURATIONS * (6**3 + 6**2) * 8
 
 
-def test_tip_wrench_is_one_of_the_end_effector():
-    """Pushed along its own axis the arm feels the same wherever it points; in the base frame it would not."""
+def test_tip_wrench_is_in_the_end_effector_frame():
+    """A force along an axis of the tip gives the same torque in every configuration; in the base frame it would not."""
     text = robot(
         "lever",
         link("base"),
@@ -133,8 +133,8 @@ def test_tip_wrench_is_one_of_the_end_effector():
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda", "gen3"])
-def test_inverse_kinematics_converges_as_newton_does(name):
-    """With error and Jacobian in one frame, a start close by takes a handful of steps; mixed, it wanders."""
+def test_inverse_kinematics_converges_quadratically(name):
+    """With error and Jacobian in one frame a close start takes a few steps; with mixed frames it does not converge."""
     arm = processor_of(BUNDLED[name].text).serial_manipulator
     lower, upper = np.array(arm.joint_limits).T
     rng = np.random.default_rng(1)
@@ -150,7 +150,7 @@ def test_inverse_kinematics_converges_as_newton_does(name):
     assert np.median(steps) <= 6
 
 
-def test_inverse_kinematics_says_when_it_fails():
+def test_inverse_kinematics_reports_failure():
     arm = processor_of(BUNDLED["ur5"].text).serial_manipulator
     far = np.eye(4)
     far[:3, 3] = 5.0

@@ -1,4 +1,4 @@
-"""The minimal example of the paper, with its import line changed and nothing else; its names by another route."""
+"""The minimal example of the paper with only its import line changed; each function by a second route."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_minimal_example_of_the_paper(tmp_path, monkeypatch, pybullet):
     monkeypatch.delenv("DISPLAY", raising=False)
     (tmp_path / "xarm.urdf").write_text(BUNDLED["xarm6"].text, encoding="utf-8")
     names: dict = {}
-    exec(EXAMPLE, names)  # the document's own lines, as a reader would paste them
+    exec(EXAMPLE, names)  # the lines of the document, unchanged
     simulation, wanted = names["simu"], names["traj"]["positions"]
     try:
         assert np.abs(simulation.get_joint_positions() - wanted[-1]).max() < 0.02
@@ -69,7 +69,7 @@ def test_minimal_example_of_the_paper(tmp_path, monkeypatch, pybullet):
         simulation.close_simulation()
 
 
-def test_a_goal_beyond_a_limit_is_told_and_the_motion_stays_consistent(arm):
+def test_goal_beyond_a_limit_warns_and_velocities_stay_consistent(arm):
     processor, _ = arm
     planner = OptimizedTrajectoryPlanning(processor.serial_manipulator, "ur5", processor.dynamics, [(-1.0, 1.0)] * 6)
     with pytest.warns(UserWarning, match="joint 1 is beyond its limits"):
@@ -79,7 +79,7 @@ def test_a_goal_beyond_a_limit_is_told_and_the_motion_stays_consistent(arm):
     np.testing.assert_allclose(slope[1:-1], found["velocities"][1:-1], atol=1e-3)
 
 
-def test_batches_and_the_names_of_the_cuda_module(arm):
+def test_batches_and_cuda_functions_agree_with_single_trajectories(arm):
     _, planner = arm
     rng = np.random.default_rng(0)
     starts, ends = rng.uniform(-1, 1, (2, 5, 6))
@@ -94,7 +94,7 @@ def test_batches_and_the_names_of_the_cuda_module(arm):
     assert check_cuda_availability() in (True, False)
 
 
-def test_cartesian_trajectory_is_straight_and_turns_evenly(arm):
+def test_cartesian_trajectory_is_straight_with_constant_rotation_axis(arm):
     _, planner = arm
     T_a, T_b = np.eye(4), lie.pose(lie.exp_so3(np.array([0.3, -0.8, 0.5])), np.array([0.1, 0.4, -0.2]))
     found = planner.cartesian_trajectory(T_a, T_b, 2.0, 51, 5)
@@ -106,7 +106,7 @@ def test_cartesian_trajectory_is_straight_and_turns_evenly(arm):
         planner.cartesian_trajectory(T_a, 2.0 * T_b, 2.0, 51, 5)
 
 
-def test_forward_dynamics_undo_inverse_dynamics(arm):
+def test_forward_dynamics_inverts_inverse_dynamics(arm):
     processor, planner = arm
     wanted = planner.joint_trajectory(np.full(6, 0.2), np.full(6, 0.6), 1.0, 101, 5)
     tau = planner.inverse_dynamics_trajectory(wanted["positions"], wanted["velocities"], wanted["accelerations"])
@@ -124,29 +124,55 @@ def test_forward_dynamics_undo_inverse_dynamics(arm):
     assert np.abs(capped).max() == 1.0
 
 
-def test_laws_by_their_formulas(arm):
+def test_laws_match_their_formulas(arm):
     processor, _ = arm
     controller = ManipulatorController(processor.dynamics)
     rng = np.random.default_rng(1)
-    q, qd, wish, rate, acceleration = rng.normal(size=(5, 6))
+    q, qd, q_ref, qd_ref, qdd_ref = rng.normal(size=(5, 6))
     g, chain = [0.0, 0.0, -9.81], processor.dynamics.chain
-    e, de = wish - q, rate - qd
-    np.testing.assert_allclose(controller.pd_control(wish, rate, q, qd, 3.0, 2.0), 3.0 * e + 2.0 * de)
-    pid = controller.pid_control(wish, rate, q, qd, 0.01, 3.0, 5.0, 2.0)
+    e, de = q_ref - q, qd_ref - qd
+    np.testing.assert_allclose(controller.pd_control(q_ref, qd_ref, q, qd, 3.0, 2.0), 3.0 * e + 2.0 * de)
+    pid = controller.pid_control(q_ref, qd_ref, q, qd, 0.01, 3.0, 5.0, 2.0)
     np.testing.assert_allclose(pid, 3.0 * e + 5.0 * 0.01 * e + 2.0 * de)
     controller.reset()
-    tau = controller.computed_torque_control(wish, rate, acceleration, q, qd, g, 0.01, 30.0, 4.0, 6.0)
-    wanted = acceleration + 30.0 * e + 4.0 * 0.01 * e + 6.0 * de
+    tau = controller.computed_torque_control(q_ref, qd_ref, qdd_ref, q, qd, g, 0.01, 30.0, 4.0, 6.0)
+    wanted = qdd_ref + 30.0 * e + 4.0 * 0.01 * e + 6.0 * de
     terms = dynamics.mass_matrix(chain, q) @ wanted + dynamics.coriolis_forces(chain, q, qd)
     np.testing.assert_allclose(tau, terms + dynamics.gravity_forces(chain, q), atol=1e-9)
-    forward = controller.feedforward_control(q, qd, acceleration, g, np.zeros(6))
+    forward = controller.feedforward_control(q, qd, qdd_ref, g, np.zeros(6))
     np.testing.assert_allclose(
-        controller.robust_control(q, qd, acceleration, g, np.zeros(6), e, 0.5), forward + 0.5 * e, atol=1e-12
+        controller.robust_control(q, qd, qdd_ref, g, np.zeros(6), e, 0.5), forward + 0.5 * e, atol=1e-12
     )
     for times in (1, 2):
-        tau = controller.adaptive_control(q, qd, acceleration, g, np.zeros(6), e, 0.1)
+        tau = controller.adaptive_control(q, qd, qdd_ref, g, np.zeros(6), e, 0.1)
         np.testing.assert_allclose(tau, forward + 0.1 * times * e, atol=1e-12)
     np.testing.assert_allclose(controller.ziegler_nichols_tuning(10.0, 0.5), (6.0, 24.0, 0.375))
+    np.testing.assert_allclose(controller.ziegler_nichols_tuning([10.0, 20.0], 0.5, "PI")[1], (10.8, 21.6))
+
+
+def test_feedforward_adds_feedback_and_the_tip_wrench(arm):
+    processor, _ = arm
+    controller, chain = ManipulatorController(processor.dynamics), processor.dynamics.chain
+    rng = np.random.default_rng(4)
+    q, qd, q_ref, qd_ref, qdd_ref, kp, kd = rng.uniform(0.1, 2.0, (7, 6))
+    g, wrench = np.array([0.0, 0.0, -9.81]), rng.normal(size=6)
+    for Ftip in (np.zeros(6), wrench):
+        tau = controller.pd_feedforward_control(q_ref, qd_ref, qdd_ref, q, qd, kp, kd, g, Ftip)
+        model = dynamics.inverse_dynamics(chain, q_ref, qd_ref, qdd_ref, gravity=g, wrench_tip=Ftip)
+        np.testing.assert_allclose(tau, model + kp * (q_ref - q) + kd * (qd_ref - qd), atol=1e-11)
+
+
+def test_gains_and_states_that_cannot_be_used_are_refused(arm):
+    processor, _ = arm
+    controller, zero = ManipulatorController(processor.dynamics), np.zeros(6)
+    with pytest.raises(ShapeError, match="Kp"):
+        controller.pd_control(zero, zero, zero, zero, np.ones(3), 1.0)
+    with pytest.raises(InputError, match="zero or above"):
+        controller.pd_control(zero, zero, zero, zero, -1.0, 1.0)
+    with pytest.raises(InputError, match="current_position"):
+        controller.pd_control(zero, zero, np.full(6, np.nan), zero, 1.0, 1.0)
+    with pytest.raises(InputError, match="P, PI, PID"):
+        controller.ziegler_nichols_tuning(1.0, 1.0, "PD")
 
 
 def test_cartesian_control_pushes_the_position(arm):
@@ -173,7 +199,7 @@ def test_potential_field_gradient_by_differences():
         optimized_potential_field(x, goal, obstacles[0], 0.6)
 
 
-def test_simulation_without_a_robot_says_what_to_do(pybullet):
+def test_simulation_without_a_robot_names_the_missing_call(pybullet):
     simulation = Simulation("ur5", [(-3.0, 3.0)] * 6)
     with pytest.raises(InputError, match="initialize_robot"):
         simulation.get_joint_positions()
@@ -192,7 +218,7 @@ def test_drives_follow_positions(pybullet, monkeypatch):
     simulation.close_simulation()
 
 
-def test_plot_has_three_pictures(arm, monkeypatch):
+def test_plot_has_three_axes(arm, monkeypatch):
     pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install 'manipapy[plots]'")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)

@@ -1,4 +1,4 @@
-"""The older API's `Singularity`: its names work, its answers are those of the library."""
+"""ManipulaPy's `Singularity` gives the results of `manipapy_core.singularity`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def analysis():
     return Singularity(SerialManipulator(chain.M, S_list=chain.S))
 
 
-def test_a_straight_elbow_is_singular_and_a_bent_one_is_not(analysis):
+def test_straight_elbow_is_singular(analysis):
     assert analysis.singularity_analysis(STRAIGHT)
     assert not analysis.singularity_analysis(REGULAR)
 
 
-def test_condition_number_is_the_library_s(analysis):
+def test_condition_number_agrees_with_the_core(analysis):
     wanted = singularity.condition_number(arm("ur5"), REGULAR)
     assert analysis.condition_number(REGULAR) == pytest.approx(float(wanted))
 
 
-def test_the_documented_default_tells_near_from_far(analysis):
+def test_documented_default_threshold_detects_near_singularities(analysis):
     assert analysis.near_singularity_detection(STRAIGHT + 0.001 * np.eye(6)[2])
     assert not analysis.near_singularity_detection(REGULAR)
-    with pytest.raises(InputError, match="share between 0 and 1"):
+    with pytest.raises(InputError, match="fraction between 0 and 1"):
         analysis.near_singularity_detection(REGULAR, threshold=100.0)
 
 
-def test_seven_joints_have_no_determinant_and_still_an_answer():
+def test_seven_joints_are_supported():
     chain = arm("panda")
     panda = Singularity(SerialManipulator(chain.M, S_list=chain.S))
     assert not panda.singularity_analysis([0.1, -0.5, 0.2, -1.9, 0.3, 1.7, 0.4])

@@ -1,4 +1,4 @@
-"""Which arm is found in a description, its limits, and how bad descriptions are answered."""
+"""The serial arm of a description, its limits, and errors for bad descriptions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ARMS = {
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_arm_ends_at_the_tool_and_before_the_gripper(name):
+def test_arm_ends_at_the_tool_and_before_the_gripper(name):
     chain = serial_arm(Robot.from_urdf(name))
     assert (chain.base, chain.tip, chain.n) == ARMS[name]
 
 
-def test_a_gripper_without_mimic_joints_ends_the_arm_too():
+def test_gripper_without_mimic_joints_ends_the_arm():
     text = robot(
         "gripping",
         *(link(name) for name in ("base", "arm", "hand", "left", "right", "camera")),
@@ -46,7 +46,7 @@ def test_a_gripper_without_mimic_joints_ends_the_arm_too():
     assert (chain.tip, chain.joint_names) == ("camera", ("shoulder", "wrist"))
 
 
-def test_a_gripper_of_many_mimic_joints_is_no_part_of_the_arm():
+def test_gripper_of_many_mimic_joints_is_not_part_of_the_arm():
     text = robot(
         "linkage",
         *(link(name) for name in ("base", "hand", "knuckle", "fingertip", "thumb")),
@@ -59,7 +59,7 @@ def test_a_gripper_of_many_mimic_joints_is_no_part_of_the_arm():
     assert (chain.tip, chain.joint_names) == ("hand", ("wrist",))
 
 
-def test_two_arms_are_no_serial_arm():
+def test_two_arms_are_refused():
     twins = robot(
         "twins",
         *(link(name) for name in ("torso", "left", "right")),
@@ -71,7 +71,7 @@ def test_two_arms_are_no_serial_arm():
             serial_arm(Robot.from_urdf(text))
 
 
-def test_a_very_long_robot_is_no_problem():
+def test_very_long_chain():
     links = [link(f"l{index}") for index in range(1500)]
     joints = [joint(f"j{index}", "fixed", f"l{index}", f"l{index + 1}") for index in range(1498)]
     last = joint("turn", "revolute", "l1498", "l1499")
@@ -84,8 +84,8 @@ def test_prismatic_joints_keep_the_limits_of_the_description():
 
 
 @pytest.mark.usefixtures("pybullet")
-def test_pybullet_limits_go_to_their_joints():
-    """Revolute ones as written, continuous ones (-π, π), whatever stands between them."""
+def test_pybullet_limits_are_assigned_by_joint_name():
+    """Revolute joints as described, continuous ones (-π, π), with other joints in between."""
     text = robot(
         "mixed",
         *(link(f"l{index}", 1.0) for index in range(5)),
@@ -111,7 +111,7 @@ def test_pybullet_needs_no_meshes(tmp_path):
     assert URDFToSerialManipulator(tmp_path / "bare.urdf").robot_data["joint_limits"] == [(-2.0, 2.0)]
 
 
-def test_without_pybullet_the_error_says_how_to_get_it():
+def test_missing_pybullet_error_names_the_extra():
     code = (
         "import sys\n"
         "sys.modules['pybullet'] = None  # what Python does for a package that is not there\n"
@@ -126,25 +126,25 @@ def test_without_pybullet_the_error_says_how_to_get_it():
     assert "manipapy[sim]" in done.stdout
 
 
-def test_a_missing_file_is_file_not_found():
+def test_missing_file_raises_file_not_found():
     with pytest.raises(FileNotFoundError, match=r"nonexistent\.urdf"):
         URDFToSerialManipulator("nonexistent.urdf")
 
 
 @pytest.mark.parametrize("text", ["<robot", "<robot name='a'/>", "<sdf/>", robot("a", link("b"), link("c"))])
-def test_a_malformed_description_lists_its_problems(tmp_path, text):
+def test_malformed_description_lists_its_problems(tmp_path, text):
     (tmp_path / "bad.urdf").write_text(text)
     with pytest.raises(ModelError, match=r"bad\.urdf") as caught:
         URDFToSerialManipulator(tmp_path / "bad.urdf")
     assert caught.value.problems
 
 
-def test_a_robot_that_cannot_move_is_refused():
+def test_robot_without_moving_joints_is_refused():
     with pytest.raises(InputError):
         URDFToSerialManipulator(robot("statue", link("stone", 1.0)), use_pybullet_limits=False)
 
 
-def test_robot_data_belongs_to_the_caller():
+def test_robot_data_is_a_copy():
     processor = URDFToSerialManipulator("ur5", use_pybullet_limits=False)
     before = processor.dynamics.mass_matrix(np.zeros(6))
     for value in processor.robot_data.values():
@@ -155,7 +155,7 @@ def test_robot_data_belongs_to_the_caller():
     np.testing.assert_array_equal(processor.dynamics.mass_matrix(np.zeros(6)), before)
 
 
-def test_link_fk_follows_joint_names_and_ignores_what_cannot_move():
+def test_link_fk_uses_joint_names_and_ignores_fixed_joints():
     view = URDFToSerialManipulator("panda", use_pybullet_limits=False).robot
     assert [j.name for j in view.actuated_joints][-1] == "panda_finger_joint1"
     moved = view.link_fk({"panda_joint1": 0.5, "panda_hand_joint": 9.0})
@@ -181,7 +181,7 @@ def test_link_fk_follows_joint_names_and_ignores_what_cannot_move():
         ({"elbow": [0, 1]}, UnknownJoint),
     ],
 )
-def test_a_bad_trajectory_is_refused(trajectory, error):
+def test_bad_trajectory_is_refused(trajectory, error):
     processor = URDFToSerialManipulator("ur5", use_pybullet_limits=False)
     with pytest.raises(error):
         processor.visualize_trajectory(trajectory)
@@ -189,7 +189,7 @@ def test_a_bad_trajectory_is_refused(trajectory, error):
         processor.visualize_trajectory(loop_time=0.0)
 
 
-def test_bundled_file_is_there():
+def test_bundled_file_exists():
     from manipapy_core.compat.ManipulaPy_data.xarm import urdf_file
 
     assert Path(urdf_file).name == "xarm6.urdf" and Robot.from_urdf(urdf_file).name == "xarm6"

@@ -14,7 +14,7 @@ TWISTS = st.lists(st.floats(-1.7, 1.7), min_size=6, max_size=6).map(np.array)
 
 
 @given(TWISTS)
-def test_matrix_exponential_and_logarithm_undo_each_other(V):
+def test_matrix_logarithm_inverts_the_exponential(V):
     matrix = utils.VecTose3(V)
     np.testing.assert_allclose(utils.se3ToVec(matrix), V, atol=0)
     T = utils.MatrixExp6(matrix)
@@ -27,7 +27,7 @@ def test_matrix_exponential_and_logarithm_undo_each_other(V):
 
 
 @given(TWISTS, TWISTS)
-def test_adjoint_carries_twists_as_conjugation_carries_their_matrices(V, W):
+def test_adjoint_agrees_with_conjugation(V, W):
     T = utils.MatrixExp6(utils.VecTose3(V))
     moved = T @ utils.VecTose3(W) @ utils.TransInv(T)
     np.testing.assert_allclose(utils.VecTose3(utils.adjoint_transform(T) @ W), moved, atol=1e-12)
@@ -41,7 +41,7 @@ def test_skew_matrix_is_the_cross_product():
 
 
 @pytest.mark.parametrize("angle", [1e-12, 1e-8, 1e-6, 5e-7, 1e-3])
-def test_small_rotations_are_not_rounded_to_none(angle):
+def test_small_rotations_are_not_rounded_to_zero(angle):
     V = np.array([0.6 * angle, 0.0, 0.8 * angle, 0.1, 0.2, 0.3])
     np.testing.assert_allclose(
         utils.se3ToVec(utils.MatrixLog6(utils.MatrixExp6(utils.VecTose3(V)))), V, rtol=1e-9, atol=1e-20
@@ -49,8 +49,8 @@ def test_small_rotations_are_not_rounded_to_none(angle):
 
 
 @pytest.mark.parametrize("short", [0.0, 1e-12, 1e-9, 1e-7, 1e-4])
-def test_rotations_near_half_a_turn_keep_their_digits(short):
-    """An arc cosine of the trace would lose half of them; written with what is missing, Rodrigues' formula does not."""
+def test_rotations_near_pi_are_accurate(short):
+    """An arc cosine of the trace would lose half of the digits; Rodrigues' formula in π minus the angle does not."""
     axis = np.array([2.0, -3.0, 6.0]) / 7.0
     K = utils.skew_symmetric(axis)
     R = np.eye(3) + np.sin(short) * K + (1.0 + np.cos(short)) * K @ K
@@ -60,7 +60,7 @@ def test_rotations_near_half_a_turn_keep_their_digits(short):
     np.testing.assert_allclose(w, (np.pi - short) * axis, atol=1e-14)
 
 
-def test_screw_lists_and_their_parts():
+def test_screw_lists_split_and_join():
     omega = np.array([[0, 0, 1.0], [0, 1.0, 0], [0.6, 0, 0.8]]).T
     r = np.array([[0.1, 0.2, 0], [0.3, 0, 0.5], [0.8, 0.1, -0.6]]).T
     S = utils.extract_screw_list(omega, r)
@@ -89,5 +89,5 @@ def test_wrong_shapes_are_refused(function, argument):
         utils.extract_screw_list(np.eye(3), np.zeros((3, 2)))
 
 
-def test_every_listed_name_is_there():
+def test_all_names_exist():
     assert all(callable(getattr(utils, name)) for name in utils.__all__)

@@ -1,4 +1,4 @@
-"""The older API's `Vision` and `Perception`, in PyBullet and on files."""
+"""ManipulaPy's `Vision` and `Perception` with PyBullet and with files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOWN = {"translation": [0.0, 0.0, 1.5], "rotation": [180.0, 0.0, 0.0], "fov": 60
 
 @pytest.fixture
 def two_boxes():
-    """A server with two boxes on the floor; their middles are 0.6 m apart."""
+    """A server with two boxes on the floor, centres 0.6 m apart."""
     bullet = pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     client = bullet.connect(bullet.DIRECT)
     for x in (-0.3, 0.3):
@@ -30,12 +30,12 @@ def two_boxes():
     bullet.disconnect(physicsClientId=client)
 
 
-def test_pictures_of_pybullet_have_colours_and_metres(two_boxes):
+def test_pybullet_images_have_colour_and_metric_depth(two_boxes):
     vision = Vision([DOWN], physics_client=two_boxes)
     rgb, depth = vision.capture_image()
     assert rgb.shape == (480, 640, 3) and rgb.dtype == np.uint8
-    seen = np.isfinite(depth)
-    assert depth[seen].min() == pytest.approx(1.3, abs=1e-3)
+    hit = np.isfinite(depth)
+    assert depth[hit].min() == pytest.approx(1.3, abs=1e-3)
     points, yaw = vision.detect_obstacles(depth, rgb, depth_threshold=2.0, step=4)
     top = points[np.abs(points[:, 2] - 0.2) < 1e-3]
     assert top[:, 0].min() == pytest.approx(-0.38, abs=0.01) and top[:, 0].max() == pytest.approx(0.38, abs=0.01)
@@ -58,7 +58,7 @@ def test_obstacles_are_clustered(two_boxes):
     perception.release()
 
 
-def test_a_detector_gives_one_point_per_thing(two_boxes):
+def test_detector_gives_one_point_per_object(two_boxes):
     class Boxes:
         def detect(self, image):
             # Where the right one must be: f = 240 / tan 30°, 1.3 m away.
@@ -97,20 +97,20 @@ def test_stereo_from_two_configurations():
     assert np.quantile(np.abs(points[:, 0]), 0.99) < 2.0 * 160 / 300 + 0.1
 
 
-def test_pictures_from_files(tmp_path):
-    picture = np.zeros((20, 30, 3), np.uint8)
-    picture[..., 0] = 200  # blue, as OpenCV writes
-    cv2.imwrite(str(tmp_path / "a.png"), picture)
+def test_images_from_files(tmp_path):
+    image = np.zeros((20, 30, 3), np.uint8)
+    image[..., 0] = 200  # blue, as OpenCV writes
+    cv2.imwrite(str(tmp_path / "a.png"), image)
     cv2.imwrite(str(tmp_path / "d.png"), np.full((20, 30), 1250, np.uint16))
     files = {"image_path": tmp_path / "a.png", "depth_path": tmp_path / "d.png", "width": 30, "height": 20}
     rgb, depth = Vision([files]).capture_image()
     assert rgb[0, 0].tolist() == [0, 0, 200]
     assert depth == pytest.approx(np.full((20, 30), 1.25))
-    with pytest.raises(InputError, match="no picture"):
+    with pytest.raises(InputError, match="not a readable image"):
         Vision([{"image_path": tmp_path / "none.png"}]).capture_image()
 
 
-def test_missing_sources_and_numbers_are_named(caplog):
+def test_missing_source_and_unknown_camera_are_reported(caplog):
     with caplog.at_level(logging.WARNING):
         assert Vision().capture_image() == (None, None)
         points, labels = Perception(Vision()).detect_and_cluster_obstacles()

@@ -1,4 +1,4 @@
-"""`visualize_robot` and `visualize_trajectory`: pictures in memory without a screen, windows with one."""
+"""`visualize_robot` and `visualize_trajectory`: figures in memory without a screen, windows with one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from manipapy_core.compat.animation import interpolated
 from manipapy_core.compat.urdf_processor import URDFToSerialManipulator
+from manipapy_core.draw.robot import interpolate_waypoints
 
-# A window system for tests: pictures are drawn in memory, and a shown window is written down instead of waited for.
+# A window system for tests: figures are drawn in memory, and showing a window prints a line instead of waiting.
 WINDOWS = """
 from matplotlib.backend_bases import FigureManagerBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -54,7 +54,7 @@ def run(folder, **environment: str) -> list[str]:
     return done.stdout.split("\n")
 
 
-def test_without_a_screen_nothing_waits_and_nothing_warns(tmp_path):
+def test_without_a_screen_nothing_blocks_or_warns(tmp_path):
     assert "done" in run(tmp_path)
 
 
@@ -64,7 +64,7 @@ def test_with_a_screen_windows_are_shown(tmp_path):
     assert shown.count("window 3d") >= 2 and "done" in shown
 
 
-def test_pictures_are_not_piled_up(processor):
+def test_figures_are_not_kept_by_pyplot(processor):
     import matplotlib.pyplot as plt
 
     before = len(plt.get_fignums())
@@ -79,13 +79,13 @@ def test_animation_can_be_saved(processor, tmp_path):
     assert (tmp_path / "motion.gif").read_bytes().startswith(b"GIF89a")
 
 
-def test_collision_shapes_make_another_picture(processor, tmp_path):
-    pictures = set()
+def test_collision_shapes_give_another_animation(processor, tmp_path):
+    files = set()
     for use_collision in (False, True, True):
         animation = processor.visualize_trajectory(loop_time=0.08, use_collision=use_collision)
         animation.save(tmp_path / "motion.gif", writer="pillow", dpi=40)
-        pictures.add((tmp_path / "motion.gif").read_bytes())
-    assert len(pictures) == 2
+        files.add((tmp_path / "motion.gif").read_bytes())
+    assert len(files) == 2
 
 
 def test_default_motion_goes_from_zero_to_a_quarter_turn(processor):
@@ -93,13 +93,13 @@ def test_default_motion_goes_from_zero_to_a_quarter_turn(processor):
     np.testing.assert_array_equal(waypoints, [np.zeros(6), np.full(6, np.pi / 2)])
 
 
-def test_arm_trajectories_leave_the_gripper_alone():
+def test_arm_trajectory_keeps_the_gripper_at_zero():
     processor = URDFToSerialManipulator("panda", use_pybullet_limits=False)
     waypoints = processor._waypoints(np.ones((3, 7)))
     assert waypoints.shape == (3, 8) and waypoints[0].tolist() == [1.0] * 7 + [0.0]
 
 
-def test_waypoints_are_joined_by_straight_lines():
+def test_waypoints_are_interpolated_linearly():
     waypoints = np.array([[0.0, 1.0], [2.0, 1.0], [2.0, 3.0]])
-    np.testing.assert_allclose(interpolated(waypoints, 5), [[0, 1], [1, 1], [2, 1], [2, 2], [2, 3]])
-    np.testing.assert_array_equal(interpolated(waypoints[:1], 3), np.repeat(waypoints[:1], 3, axis=0))
+    np.testing.assert_allclose(interpolate_waypoints(waypoints, 5), [[0, 1], [1, 1], [2, 1], [2, 2], [2, 3]])
+    np.testing.assert_array_equal(interpolate_waypoints(waypoints[:1], 3), np.repeat(waypoints[:1], 3, axis=0))

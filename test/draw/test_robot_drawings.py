@@ -120,7 +120,7 @@ def test_without_matplotlib_the_error_says_how_to_get_it():
     code = (
         "import sys\n"
         "sys.modules['matplotlib'] = None  # what Python does for a package that is not there\n"
-        "from manipapy_core import Robot, plots\n"
+        "from manipapy_core import Robot, draw\n"
         "try:\n"
         "    draw.draw_robot(Robot.from_urdf('ur5'))\n"
         "except ImportError as error:\n"

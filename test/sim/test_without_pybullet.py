@@ -20,8 +20,8 @@ def test_importing_the_simulation_does_not_load_pybullet():
 
 def test_a_world_without_pybullet_names_the_extra():
     text = run(
-        ABSENT + "from manipapy_core.sim import World, SimulationUnavailable\n"
-        "try:\n    World()\nexcept SimulationUnavailable as error:\n    print(error)"
+        ABSENT + "from manipapy_core.sim import SimWorld, SimulationUnavailable\n"
+        "try:\n    SimWorld()\nexcept SimulationUnavailable as error:\n    print(error)"
     )
     assert "pip install 'manipapy[sim]'" in text
     if sys.version_info >= (3, 12):
@@ -35,7 +35,7 @@ def test_scene_files_can_be_checked_without_pybullet():
 def test_a_window_without_a_display_is_refused_in_words():
     text = run(
         "import os; os.environ.pop('DISPLAY', None)\n"
-        "from manipapy_core.sim import World, SimulationUnavailable\n"
-        "try:\n    World(gui=True)\nexcept SimulationUnavailable as error:\n    print(error)"
+        "from manipapy_core.sim import SimWorld, SimulationUnavailable\n"
+        "try:\n    SimWorld(gui=True)\nexcept SimulationUnavailable as error:\n    print(error)"
     )
     assert "DISPLAY" in text or "manipapy[sim]" in text

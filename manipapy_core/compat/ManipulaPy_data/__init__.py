@@ -1,1 +1,1 @@
-"""Files of bundled robots, one module per arm, under the names of the documents."""
+"""Files of bundled robots, one module per arm, under ManipulaPy's names."""
