@@ -1,5 +1,6 @@
 """Trajectory execution with the semantics of joint_trajectory_controller, without ROS."""
 
+from ...trajectory.stopping import StopProfile
 from .execution import Execution, GoalPhase
 from .goal import (
     Ending,
@@ -12,7 +13,6 @@ from .goal import (
     JointTrajectory,
     Outcome,
 )
-from .stopping import StopProfile
 from .validation import ValidatedGoal, prepare
 
 __all__ = [

@@ -13,10 +13,10 @@ from ...checks import joint_units
 from ...model.chain import Chain
 from ...trajectory.braking import BrakingLimits
 from ...trajectory.spline import Segment, evaluation_kernel, segments
+from ...trajectory.stopping import StopProfile
 from ...typing import Array
 from ..state import Reference
 from .goal import ErrorCode, ExecutionSettings, GoalRefused
-from .stopping import StopProfile
 from .validation import ValidatedGoal, check_limits, refuse_if_over
 
 SHORTEST = 0.02

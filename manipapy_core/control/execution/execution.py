@@ -9,12 +9,12 @@ import numpy as np
 from ...model.chain import Chain
 from ...trajectory.braking import BrakingLimits
 from ...trajectory.spline import Segment
+from ...trajectory.stopping import StopProfile
 from ...typing import Array
 from ..state import Reference, State
 from .active_trajectory import ActiveTrajectory
 from .clock import PathClock
 from .goal import ErrorCode, ExecutionSettings, GoalRefused, GoalStatus, Outcome
-from .stopping import StopProfile
 from .tolerances import FollowingSegment, ToleranceCheck
 from .validation import ValidatedGoal
 

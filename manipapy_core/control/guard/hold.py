@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from ...dynamics import GRAVITY, Payload
 from ...model.chain import Chain
 from ...trajectory.braking import BrakingLimits
+from ...trajectory.stopping import StopProfile
 from ...typing import Array
-from ..execution.stopping import StopProfile
 from ..laws.model_based import ComputedTorque
 from ..state import Reference, State
 

@@ -28,8 +28,8 @@ from ...compiler.kernels import bind
 from ...compiler.scalar import sqrt
 from ...model.chain import Chain
 from ...trajectory.braking import BrakingLimits
+from ...trajectory.stopping import BUILD_UP, PEAK
 from ...typing import Array
-from ..execution.stopping import BUILD_UP, PEAK
 from ..state import State
 from .checks import GuardSettings
 

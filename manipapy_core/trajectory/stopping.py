@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.formulas import compile_per_joint, positive_part
-from ...typing import Array
+from ..compiler.formulas import compile_per_joint, positive_part
+from ..typing import Array
 
 PEAK = 1.5
 """Largest deceleration of the profile over its mean."""
@@ -76,3 +76,24 @@ class StopProfile:
         """Position, velocity and acceleration at a time since `begin`, shape (3, n)."""
         self._t[0] = t
         self._kernel(self._q, self._qd, self._durations, self._t, out)
+
+
+def stop_durations(qd: Array, deceleration: Array) -> Array:
+    """How long each joint slows down [s], shape (n,), where no position limit is near."""
+    return BUILD_UP + PEAK * np.abs(qd) / deceleration
+
+
+def stopping_path(q: Array, qd: Array, deceleration: Array, reaction_time: float, times: Array) -> Array:
+    """Positions of an arm that goes on at its velocity for a reaction time and slows down then, shape (times, n).
+
+    Args:
+        q: Joint positions [rad or m], shape (n,).
+        qd: Joint velocities [rad/s or m/s], shape (n,).
+        deceleration: Largest allowed [rad/s² or m/s²], shape (n,).
+        reaction_time: Before the stop begins [s].
+        times: Since now [s], shape (times,).
+    """
+    durations = stop_durations(qd, deceleration)
+    u = np.clip((times[:, None] - reaction_time) / durations, 0.0, 1.0)
+    coasted = np.minimum(times, reaction_time)[:, None]
+    return q + qd * (coasted + durations * u * (1.0 - u * u * (1.0 - 0.5 * u)))
