@@ -14,12 +14,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from .. import lie
 from ..compiler import cache, kernels_of
 from ..compiler.mechanism import Mechanism, from_chain
+from ..jit import njit
 from ..model.chain import Chain
 from ..typing import Array
 from .bounds import TURN, Bounds, search_bounds

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-from ..compile_notice import announce_compilation
+from ..jit import njit
 from .inputs import POSE_BOUND, POSE_DEFECT
 from .seed_table import locate
-
-announce_compilation()
 
 TURN = 2.0 * math.pi
 TARGET, STATE = 12, 5

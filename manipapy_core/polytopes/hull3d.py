@@ -7,8 +7,8 @@ that the facet belongs to the set. Facets on a plane that is proved already are 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..jit import njit
 from .simplex import FULL, OPTIMAL, support
 
 ROUNDING = 1e-11

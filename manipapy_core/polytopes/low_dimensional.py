@@ -6,8 +6,8 @@ The set is {N y : −1 ≤ y ≤ 1, A y ≤ b} with N of three rows. Where the s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..jit import njit
 from .simplex import FULL, OPTIMAL, support
 
 FIRST_POINTS = 12

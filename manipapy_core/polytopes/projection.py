@@ -12,10 +12,10 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, ShapeError
+from ..jit import njit
 from ..typing import Array
 from .flat import flat_polytope
 from .hull3d import grow_hull, is_closed_and_convex

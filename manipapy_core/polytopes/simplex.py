@@ -9,11 +9,8 @@ feasible, and a program begins where the one before it ended, which for a simila
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ..compile_notice import announce_compilation
-
-announce_compilation()
+from ..jit import njit
 
 OPTIMAL, EMPTY, STUCK, FULL, BROKEN = range(5)
 """How a computation ends; the last two are of hulls: more points or facets than there is room for, and a hull that

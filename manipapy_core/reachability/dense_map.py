@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..compiler import kernels_of
 from ..ik.bounds import search_bounds
+from ..jit import njit
 from ..typing import Array
 from .grid4 import TURN, Grid, locate_one, sector
 from .reach_map import EDGE, HARDLY, INSIDE, NO, OUTSIDE, PROBABLY, UNKNOWN, YES, ReachMap

@@ -17,13 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
 from ..compiler.mechanism import from_chain
 from ..errors import InputError, ShapeError
 from ..ik.seed_table import suits
+from ..jit import njit
 from ..model.chain import Chain
 from ..typing import Array
 

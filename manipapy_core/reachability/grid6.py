@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
 from ..compiler.mechanism import Mechanism, from_chain
 from ..errors import InputError
+from ..jit import njit
 from ..model.chain import Chain
 from ..typing import Array
 from .grid4 import SECTORS, TURN, located, rotations

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..compiler import kernels_of
 from ..ik.bounds import search_bounds
+from ..jit import njit
 from ..model.chain import Chain
 from .grid4 import SECTORS, Grid, open_sectors
 from .grid6 import PoseGrid

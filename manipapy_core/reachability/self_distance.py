@@ -6,12 +6,12 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler import kernels_of
 from ..errors import ShapeError
 from ..geometry import RobotBody
+from ..jit import njit
 
 BATCH = 4096
 """Configurations at a time: what fits the processor's cache."""

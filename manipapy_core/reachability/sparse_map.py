@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..compiler import kernels_of
 from ..ik.bounds import search_bounds
 from ..ik.numeric import solver_for
+from ..jit import njit
 from ..typing import Array
 from .grid4 import SECTORS, TURN, sector
 from .grid6 import PoseGrid, locate_one6

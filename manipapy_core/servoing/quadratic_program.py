@@ -8,7 +8,8 @@ the active rows are solved anew at every step.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..jit import njit
 
 SOLVED, INFEASIBLE, STUCK = 0, 1, 2
 VIOLATED = 1e-10

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..compiler import kernels
 from ..errors import InputError, ShapeError
+from ..jit import njit
 from ..typing import Array
 from .point_to_point import JointTrajectory, TimeScaling, _normalised_times, _numbers
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..jit import njit
 from ..typing import Array
 from .point_to_point import JointTrajectory
 

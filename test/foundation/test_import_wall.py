@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "errors": set(),
     "typing": set(),
     "compile_notice": set(),
+    "jit": {"compile_notice"},
     "lie": {"errors", "typing"},
     "model": {"lie"},
     "checks": {"model"},
@@ -50,7 +51,7 @@ HEAVY += ["llvmlite", "numba", "yaml", "scipy", "typer"]
 
 def rooms_below(room: str) -> set[str]:
     """Everything a room may import."""
-    below = {"errors", "typing", "compile_notice", room}
+    below = {"errors", "typing", "compile_notice", "jit", room}
     for neighbour in MAY_IMPORT[room]:
         below |= rooms_below(neighbour)
     return below

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-from ...compile_notice import announce_compilation
-
-announce_compilation()
+from ...jit import njit
 
 MOST_STRIDES = 1 << 20
 """Of one motion: a step that is far too small must not make a call last for minutes."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
 from ...geometry import Checker
+from ...jit import njit
 from ...typing import Array
 from ..deadline import Deadline, Stopped
 from ..goals import checked_rows

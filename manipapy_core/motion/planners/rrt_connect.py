@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ...jit import njit
 from ...typing import Array
 from ..space import RANGE, PlanningSpace
 from .edges import is_free, next_random, seed_random

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...jit import njit
 from ...typing import Array
 from ..space import STEP, PlanningSpace
 from .edges import is_free, next_random, seed_random

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...errors import ManipapyError
+from ...jit import njit
 from ...typing import Array
 
 FLAT = 1e-12

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ...jit import njit
 
 MOST_CELLS_ALONG = 1 << 20
 """Cells along one axis; larger scenes get larger cells, which is slower but right."""

@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ...compile_notice import announce_compilation
 from ...errors import InputError, ShapeError
+from ...jit import njit
 from .cell_grid import cell_grid, first_of_cells, runs_around
-
-announce_compilation()
 
 Labels = NDArray[np.int64]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, ShapeError
+from ...jit import njit
 from .cell_grid import cell_grid, first_of_cells, runs_around
 
 

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ... import lie
 from ...errors import InputError
+from ...jit import njit
 from ...typing import Array
 from .voxels import Voxels
 

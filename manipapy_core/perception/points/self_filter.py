@@ -8,12 +8,12 @@ from bisect import bisect_left
 from collections import deque
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ... import kinematics
 from ...errors import InputError, ShapeError
 from ...geometry import RobotBody
+from ...jit import njit
 from ...typing import Array
 from .voxels import Voxels
 

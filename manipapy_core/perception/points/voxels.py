@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, ShapeError
+from ...jit import njit
 from ..stereo.depth import Points
 
 FloatArray = NDArray[np.float32]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ... import lie
 from ...errors import InputError
+from ...jit import njit
 from ...typing import Array
 from ..points.dbscan import dbscan
 from ..points.planes import PlaneFound, plane_axes

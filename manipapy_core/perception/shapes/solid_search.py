@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ...jit import njit
 
 BOX, CYLINDER, BALL, LYING = 0, 1, 2, 3
 KINDS = 4

@@ -13,9 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from ... import lie
+from ...jit import njit
 from ...typing import Array
 from ..tracking.line_of_sight import LineOfSight
 from .solid_search import BALL, BOX, CYLINDER, KINDS, LYING, TRUNCATED, best_solids

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import ShapeError
 from ...geometry.shapes import pose_matrix
+from ...jit import njit
 from .camera import Camera
 from .disparity import Disparity
 

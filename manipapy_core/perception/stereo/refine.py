@@ -10,8 +10,9 @@ cameras drops out.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ...jit import njit
 
 HALF_WIDTH = 4
 """Columns of the window on each side of a pixel; it has three rows."""

@@ -11,10 +11,10 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ... import lie
+from ...jit import njit
 from ...typing import Array
 from ..camera import Pinhole
 from ..scene import Texture
