@@ -49,12 +49,13 @@ ROS = [
 EXTRAS = {
     "ros": ROS,
     # PyBullet has no wheel from Python 3.12 on and takes about ten minutes to compile there.
-    "sim": ["pybullet>=3.2.7; python_version < '3.12'"],
+    "sim": ["pybullet>=3.2.7; python_version < '3.12'", "trimesh>=4.0"],
     # Closed-form inverse kinematics; without it all solutions are found by search.
     "ik": ["eaik>=1.2.2"],
     "perception": ["opencv-python-headless>=4.10", "scikit-learn>=1.5", "scipy>=1.13"],
     "planning": ["ompl>=2.0.1", "ruckig>=0.19", "toppra>=0.6.10"],
-    "collision": ["coal>=3.0.3"],
+    # Convex hulls by scipy; mesh files by trimesh, COLLADA among them by pycollada.
+    "collision": ["coal>=3.0.3", "pycollada>=0.8", "scipy>=1.13", "trimesh>=4.0"],
     "viewer": ["viser>=1.1"],
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
     "gpu": ["cupy-cuda13x[ctk]>=14"],

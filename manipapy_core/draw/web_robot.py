@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kinematics, lie
-from ..errors import InputError, MissingPackage
 from ..model.chain import Chain
-from ..model.elements import RGBA, BoxGeometry, CylinderGeometry, MeshGeometry, Shape, SphereGeometry
+from ..model.elements import RGBA, BoxGeometry, CylinderGeometry, Shape, SphereGeometry
+from ..model.meshes import load_mesh
 from ..model.robot import Robot
 from ..typing import Array
 
@@ -68,18 +68,5 @@ def _draw(scene: viser.SceneApi, name: str, shape: Shape, rgba: RGBA) -> None:
     elif isinstance(geometry, SphereGeometry):
         scene.add_icosphere(name, radius=geometry.radius, **place)
     elif geometry.filename:
-        scene.add_mesh_simple(name, *_surface(geometry), side="double", **place)
-
-
-def _surface(mesh: MeshGeometry) -> tuple[Array, Any]:
-    """Corners [m] and triangles of a mesh file."""
-    try:
-        import trimesh
-    except ImportError:
-        raise MissingPackage("trimesh", f"mesh {mesh.uri!r}") from None
-    try:
-        loaded: Any = trimesh.load(mesh.filename, force="mesh", process=False)
-        return np.asarray(loaded.vertices, dtype=np.float64) * mesh.scale, np.asarray(loaded.faces)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OSError) as error:
-        # trimesh reports broken files, unknown endings and missing readers by any of these
-        raise InputError(f"mesh {mesh.uri!r} cannot be drawn: {error}; export it again as binary STL") from error
+        mesh = load_mesh(geometry.filename, geometry.scale)
+        scene.add_mesh_simple(name, mesh.points, mesh.triangles, side="double", **place)

@@ -1,7 +1,4 @@
-"""Convex hulls and mesh files, by scipy and trimesh, which load when they are first needed.
-
-Hulls with few corners: the rest is made up for by a ball around them.
-"""
+"""Convex hulls by scipy, and hulls decimated to few vertices with a ball around them that covers the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,25 +56,6 @@ def convex_hull(points: Array) -> Hull:
     triangles[turned < 0] = triangles[turned < 0][:, ::-1]
     planes = np.unique(np.round(np.column_stack([found.equations[:, :3], -found.equations[:, 3]]), 9), axis=0)
     return Hull(points[found.vertices].copy(), planes, triangles)
-
-
-def read_mesh(filename: str, scale: Array) -> Array:
-    """Points of a mesh file (STL, OBJ, DAE and what else trimesh reads) [m], shape (points, 3)."""
-    try:
-        import trimesh
-    except ImportError:
-        raise MissingPackage("trimesh", f"mesh {filename!r}") from None
-    if not Path(filename).is_file():
-        raise InputError(f"mesh {filename!r} is not there; give package_paths to Robot.from_urdf, or correct the file")
-    try:
-        loaded: Any = trimesh.load(filename, force="mesh", process=False)
-        points = np.array(loaded.vertices, dtype=np.float64).reshape(-1, 3)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError) as error:
-        # trimesh reports broken files, unknown endings and missing readers by any of these
-        raise InputError(f"mesh {filename!r} cannot be read: {error}; export it again as binary STL") from error
-    if len(points) == 0:
-        raise InputError(f"mesh {filename!r} is empty; export it again")
-    return points * scale
 
 
 def file_digest(filename: str) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 
 from .. import lie
 from ..model import elements
+from ..model.meshes import load_mesh
 from ..typing import Array
 from .distance import bounding_radius, extent, signed_distance
-from .hulls import read_mesh
 from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Sphere
 
 
@@ -111,7 +111,7 @@ def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
 def convex_of(geometry: elements.Geometry) -> Convex | None:
     """The solid of a description; None for one without size."""
     if isinstance(geometry, elements.MeshGeometry):
-        return ConvexMesh(read_mesh(geometry.filename or geometry.uri, geometry.scale))
+        return ConvexMesh(load_mesh(geometry.filename or geometry.uri, geometry.scale).points)
     if isinstance(geometry, elements.BoxGeometry):
         return Box(geometry.size) if geometry.size.min() > 0.0 else None
     if isinstance(geometry, elements.CylinderGeometry):

@@ -1,7 +1,8 @@
-"""Finds mesh files, and never outside the folders that the user has named.
+"""Mesh files: found, read and written.
 
-A description may come over the network, so a mesh reference is treated as a wish: it is followed into the
-folder of the description, into the given package folders and into the ament index, and nowhere else.
+A description may come over the network, so a mesh reference is never trusted: it is followed into the folder of the
+description, into the given package folders and into the ament index, and nowhere else. Files are read by trimesh,
+which is imported when the first mesh is read.
 """
 
 from __future__ import annotations
@@ -10,9 +11,15 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
-from ..errors import InputError, MeshNotFound
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, MeshNotFound, MissingPackage
+from ..typing import Array
+from .tessellation import Triangles
 
 _PACKAGE_NAME = re.compile(r"\w[\w.-]*", re.ASCII)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.ASCII | re.IGNORECASE)
@@ -37,7 +44,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 class MeshFinder:
-    """Turns mesh references of one description into file names."""
+    """Resolves the mesh references of one description to file names."""
 
     def __init__(self, description_folder: str | None, package_paths: Sequence[str | os.PathLike[str]] = ()) -> None:
         """Fix the folders that may be read.
@@ -71,7 +78,7 @@ class MeshFinder:
             uri: `package://name/path`, `file:///path`, or a path relative to the description.
 
         Raises:
-            MeshNotFound: Missing, or outside the folders that may be read; says where it looked.
+            MeshNotFound: Missing, or outside the folders that may be read; lists the searched paths.
         """
         candidates, cure = self._candidates(uri)
         refused = [path for path in candidates if not any(folder.holds(path) for folder in self._folders)]
@@ -84,8 +91,8 @@ class MeshFinder:
                 f"leads to {os.path.realpath(refused[0])}, outside the folder of the description, the "
                 "package paths and the ament index; add its folder to package_paths, or move the file",
             )
-        looked = ", ".join(candidates) or "nowhere, no folder is known"
-        raise MeshNotFound(uri, f"file not found, looked for: {looked}; {cure}, or pass check_meshes=False")
+        searched = ", ".join(candidates) or "nowhere, no folder is known"
+        raise MeshNotFound(uri, f"file not found, searched: {searched}; {cure}, or pass check_meshes=False")
 
     def _candidates(self, uri: str) -> tuple[list[str], str]:
         """Places where the file may be, best first, and the cure when it is in none of them."""
@@ -118,3 +125,61 @@ class MeshFinder:
             folders.append(os.path.join(given, package))
         folders += [os.path.join(share, package) for share in self._shares]
         return [os.path.normpath(os.path.join(folder, path)) for folder in folders]
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleMesh:
+    """The triangles of a mesh file."""
+
+    points: Array
+    """[m], shape (points, 3)."""
+    triangles: NDArray[np.int64]
+    """Points of each triangle, shape (triangles, 3)."""
+
+
+def load_mesh(filename: str, scale: ArrayLike = 1.0) -> TriangleMesh:
+    """Read a mesh file: STL, OBJ, COLLADA and the other formats of trimesh.
+
+    Args:
+        filename: As `MeshFinder.find` returns it.
+        scale: Of the coordinates, one number or one per axis.
+
+    Raises:
+        MeshNotFound: Missing, broken or without triangles.
+        MissingPackage: trimesh is not installed.
+    """
+    if not os.path.isfile(filename):
+        raise MeshNotFound(filename, "file not found; correct the path, or pass package_paths to Robot.from_urdf")
+    try:
+        import trimesh
+    except ImportError:
+        raise MissingPackage("trimesh", f"mesh {filename!r}") from None
+    try:
+        loaded: Any = trimesh.load(filename, force="mesh", process=False)
+        points = np.array(loaded.vertices, dtype=np.float64).reshape(-1, 3)
+        triangles = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError, OSError, SyntaxError) as error:
+        # trimesh and its parsers report broken files, unknown formats and missing readers by any of these.
+        raise MeshNotFound(filename, f"cannot be read ({error}); export it again as binary STL") from error
+    if len(triangles) == 0:
+        raise MeshNotFound(filename, "is broken or holds no triangles; export it again as binary STL")
+    if not np.isfinite(points).all():
+        raise MeshNotFound(filename, "has coordinates that are not finite; export it again as binary STL")
+    return TriangleMesh(points * np.asarray(scale, dtype=np.float64), triangles)
+
+
+def write_obj(filename: str, mesh: TriangleMesh | Triangles) -> None:
+    """Write an OBJ file, with normals and texture coordinates if the mesh has them.
+
+    Not by trimesh, whose import takes 1.8 s of CPU time where this takes 0.02 s for a simulation's round shapes; its
+    writer also leaves texture coordinates out of meshes without a material.
+    """
+    lines = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in mesh.points]
+    if isinstance(mesh, Triangles):
+        lines += [f"vt {u:.9g} {v:.9g}" for u, v in mesh.texture]
+        lines += [f"vn {x:.9g} {y:.9g} {z:.9g}" for x, y, z in mesh.normals]
+        lines += ["f " + " ".join(f"{i}/{i}/{i}" for i in face) for face in mesh.faces + 1]
+    else:
+        lines += [f"f {i} {j} {k}" for i, j, k in mesh.triangles + 1]
+    with open(filename, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")

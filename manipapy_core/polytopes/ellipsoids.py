@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..compiler import kernels_of
 from ..errors import InputError
 from ..model.chain import Chain
+from ..model.tessellation import sphere_patch
 from ..typing import Array
 
 
@@ -62,10 +63,9 @@ class Ellipsoid:
 
     def surface(self, count: int = 24) -> tuple[Array, Array, Array]:
         """x, y, z of a grid of surface points, as matplotlib's `plot_surface` takes them."""
-        around, down = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 2 * count), np.linspace(0.0, np.pi, count))
-        ball = np.stack([np.cos(around) * np.sin(down), np.sin(around) * np.sin(down), np.cos(down)])
-        points = np.einsum("ij,jkl->ikl", self.axes * self.radii, ball) + self.centre[:, None, None]
-        return points[0], points[1], points[2]
+        ball = sphere_patch(1.0, 2 * count - 1, count - 1).points
+        x, y, z = np.moveaxis(ball @ (self.axes * self.radii).T + self.centre, -1, 0)
+        return x, y, z
 
 
 def tip_jacobian(chain: Chain, q: ArrayLike, motion: Motion = Motion.TRANSLATION, axes: Axes = Axes.BASE) -> Array:

@@ -8,16 +8,15 @@ import tempfile
 import numpy as np
 
 from ..model.elements import BoxGeometry, CylinderGeometry, Geometry, MeshGeometry, SphereGeometry
+from ..model.tessellation import rectangle_patch, triangles
 from ..typing import Array
 from .bullet import BulletClient, from_position_quaternion, to_position_quaternion
 from .errors import NameTaken, SceneError, UnknownSceneObject
 from .render.png import texture_image, write_png
-from .render.surfaces import RoundMeshes
+from .render.surfaces import FLOOR, RoundMeshes
 from .robot_file import readable_mesh
 from .scene import GroundPlane, SceneObject, Texture, solid_parts
 
-FLOOR = 8.0
-"""Edge of the square that is drawn for an endless plane [m]."""
 FLOOR_TILE = 0.5
 """Edge of its tiles [m]: what lies behind the camera is left out tile by tile."""
 
@@ -140,13 +139,14 @@ class Objects:
     def _visual_shape(self, item: SceneObject) -> int:
         client, colour = self._client, list(item.rgba)
         if isinstance(item.shape, GroundPlane):
-            vertices, indices, texture = _floor()
+            tiles = round(FLOOR / FLOOR_TILE)
+            floor = triangles([rectangle_patch(FLOOR, FLOOR, tiles, tiles)])
             return client.createVisualShape(
                 client.GEOM_MESH,
-                vertices=vertices.tolist(),
-                indices=indices.tolist(),
-                uvs=texture.tolist(),
-                normals=np.tile([0.0, 0.0, 1.0], (len(vertices), 1)).tolist(),
+                vertices=floor.points.tolist(),
+                indices=floor.faces.ravel().tolist(),
+                uvs=floor.texture.tolist(),
+                normals=floor.normals.tolist(),
                 rgbaColor=colour,
             )
         parts = list(solid_parts(item.shape))
@@ -186,14 +186,3 @@ class Objects:
             write_png(path, texture_image(texture))
             self._textures[texture] = self._client.loadTexture(path)
         return self._textures[texture]
-
-
-def _floor() -> tuple[Array, np.ndarray, Array]:
-    """A square of tiles around the origin: points [m], corners of triangles, texture coordinates."""
-    count = round(FLOOR / FLOOR_TILE)
-    edge = np.linspace(-FLOOR / 2, FLOOR / 2, count + 1)
-    x, y = (grid.ravel() for grid in np.meshgrid(edge, edge))
-    corner = (np.arange(count)[:, None] * (count + 1) + np.arange(count)).ravel()
-    right, above = corner + 1, corner + count + 1
-    triangles = np.concatenate([np.stack([corner, right, above], -1), np.stack([right, above + 1, above], -1)])
-    return np.stack([x, y, np.zeros_like(x)], -1), triangles.ravel(), np.stack([x / FLOOR + 0.5, y / FLOOR + 0.5], -1)

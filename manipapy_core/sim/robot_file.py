@@ -22,18 +22,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import MeshNotFound
 from ..model.elements import Geometry, Inertial, Link, MeshGeometry, Shape
+from ..model.meshes import load_mesh, write_obj
 from ..model.robot import Robot
 from ..model.urdf.write import urdf_text
 
 MESH_FORMATS = (".obj", ".stl", ".dae")
-_HEADER, _FACET = 84, 50
-"""Bytes before the first triangle of a binary STL file, and bytes per triangle."""
 _FACE = re.compile(rb"^\s*f\s+\d", re.MULTILINE)
-_VERTEX = re.compile(rb"^\s*vertex\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE | re.IGNORECASE)
 
 
 def readable_mesh(path: str, folder: str) -> str:
@@ -59,37 +56,8 @@ def readable_mesh(path: str, folder: str) -> str:
     name = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:16]
     copy = Path(folder) / f"{name}.obj"
     if not copy.exists():
-        copy.write_text(_obj(read_stl(path)))
+        write_obj(str(copy), load_mesh(path))
     return str(copy)
-
-
-def read_stl(path: str) -> NDArray[np.float32]:
-    """Corners of the triangles of an STL file, binary or text [m], shape (triangles, 3, 3).
-
-    Raises:
-        MeshNotFound: The file is broken.
-    """
-    data = Path(path).read_bytes()
-    count = int.from_bytes(data[80:_HEADER], "little")
-    # Text may begin with any word, and binary files with "solid": only the length tells them apart.
-    if len(data) == _HEADER + _FACET * count:
-        facet = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-        corners = np.frombuffer(data, facet, count, _HEADER)["corners"]
-    else:
-        numbers = _VERTEX.findall(data)
-        try:
-            corners = np.array(numbers, dtype=np.float32).reshape(-1, 3, 3)
-        except ValueError as error:
-            raise MeshNotFound(path, f"is not a complete STL file ({error}); export it again") from error
-    if len(corners) == 0 or not np.isfinite(corners).all():
-        raise MeshNotFound(path, "holds no triangles, or some that are not finite; export it again")
-    return corners
-
-
-def _obj(corners: NDArray[np.float32]) -> str:
-    lines = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in corners.reshape(-1, 3)]
-    lines += [f"f {first} {first + 1} {first + 2}" for first in range(1, 3 * len(corners), 3)]
-    return "\n".join(lines) + "\n"
 
 
 _MASSLESS = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))

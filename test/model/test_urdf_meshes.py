@@ -178,7 +178,7 @@ def test_unusable_references_are_explained(package: Path, uri: str, words: str) 
 
 
 def test_text_without_folders_says_that_it_knows_none(package: Path) -> None:
-    assert "looked for: nowhere, no folder is known" in only_problem_of(mesh_arm("hand.stl"))
+    assert "searched: nowhere, no folder is known" in only_problem_of(mesh_arm("hand.stl"))
 
 
 def test_package_paths_must_be_folders(package: Path) -> None:
