@@ -26,8 +26,8 @@ from ros_nodes import JOINTS, Peer, parameters, processes, ros
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import MarkerArray
 
-from manipapy_ros.bringup.description import TRAJECTORY_CONTROLLER
 from manipapy_ros.common import qos
+from manipapy_ros.common.names import TRAJECTORY_CONTROLLER
 from manipapy_ros.realtime.polled_topics import PolledSubscription
 
 HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])

@@ -18,8 +18,9 @@ from launch_ros.events.lifecycle import ChangeState
 from launch_ros.substitutions import FindPackageShare
 from lifecycle_msgs.msg import Transition
 
-from manipapy_ros.bringup.description import LOG_LEVELS, BringupError, configured_robots, local_discovery
+from manipapy_ros.bringup.description import LOG_LEVELS, BringupError, configured_robots
 from manipapy_ros.bringup.launch import TRUTHS
+from manipapy_ros.common.names import local_discovery
 
 # Discovery stays on this machine unless the user says otherwise.
 os.environ.update(local_discovery())

@@ -10,8 +10,8 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from manipapy_ros.bringup.description import absolute_namespace, local_discovery
 from manipapy_ros.bringup.launch import TRUTHS, rviz_node
+from manipapy_ros.common.names import absolute_namespace, local_discovery
 
 # As the nodes that it shows: discovery stays on this machine unless the user says otherwise.
 os.environ.update(local_discovery())

@@ -15,13 +15,10 @@ from pathlib import Path
 
 from manipapy_core.errors import InputError
 
+from ..common.names import FASTEST_PACE, SLOWEST_PACE, TRAJECTORY_CONTROLLER, absolute_namespace, local_discovery
+
 Value = bool | int | float | str
 PACKAGE = "manipapy"
-TRAJECTORY_CONTROLLER = "joint_trajectory_controller"
-"""Name of ros2_control's controller that takes trajectories, as its drivers configure it."""
-DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
-SLOWEST_PACE, FASTEST_PACE = 0.01, 100.0
-"""Of a simulation, in simulated seconds per second."""
 LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
@@ -191,17 +188,6 @@ def describe(options: Options) -> Bringup:
     if options.viewer:
         nodes = (*nodes, node("viewer"))
     return Bringup(options, tuple(nodes), action, holds, local_discovery())
-
-
-def local_discovery() -> dict[str, str]:
-    """Keeps discovery on this machine unless the user has said otherwise."""
-    return {DISCOVERY_RANGE: os.environ.get(DISCOVERY_RANGE, "LOCALHOST")}
-
-
-def absolute_namespace(namespace: str) -> str:
-    """`left`, `/left` and `/left/` are all `/left`; nothing stays nothing."""
-    inner = namespace.strip("/")
-    return f"/{inner}" if inner else ""
 
 
 def config_folders() -> list[Path]:

@@ -28,10 +28,10 @@ from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.model import Chain
 from manipapy_core.typing import Array
 
-from ..bringup.description import TRAJECTORY_CONTROLLER
 from ..common import qos
 from ..common.conversions import positions_by_name
 from ..common.heartbeat import Heartbeat, heartbeat_publisher
+from ..common.names import TRAJECTORY_CONTROLLER
 from ..realtime.polled_topics import PolledSubscription
 from .session import LOOK_UP, PATIENCE, NoAnswer, Refused, RosSession
 

@@ -19,7 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from manipapy_core.errors import ManipapyError
 
-from ..bringup.description import absolute_namespace, local_discovery
+from ..common.names import absolute_namespace, local_discovery
 
 PATIENCE = 10.0
 """How long something may take that should be there already [s]; a busy machine finds nodes slowly."""

@@ -24,8 +24,8 @@ from manipapy_core.errors import InputError
 from manipapy_core.model import Chain
 from manipapy_core.typing import Array
 
-from ..bringup.description import TRAJECTORY_CONTROLLER
 from ..common import qos
+from ..common.names import TRAJECTORY_CONTROLLER
 from ..common.node import ManagedNode, run
 from ..common.params import Param, Value
 from ..common.robot_loader import DESCRIPTION_PARAMETERS, from_parameters

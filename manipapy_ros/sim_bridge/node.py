@@ -23,9 +23,9 @@ from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.model.meshes import MeshFinder
 from manipapy_core.sim import DriveSettings, ResumePolicy, Scene, SimWorld, read_scene
 
-from ..bringup.description import FASTEST_PACE, SLOWEST_PACE
 from ..common import qos
 from ..common.diagnostics import DiagnosticReport, Diagnostics, Level
+from ..common.names import FASTEST_PACE, SLOWEST_PACE
 from ..common.node import ManagedNode, NotActive, below_loop, run
 from ..common.params import Param, Value
 from .camera import CAMERA_PARAMETERS, SimCamera

@@ -1,0 +1,22 @@
+"""Names and bounds that nodes, clients and launch files share. Plain data: rclpy is not imported here."""
+
+from __future__ import annotations
+
+import os
+
+TRAJECTORY_CONTROLLER = "joint_trajectory_controller"
+"""Name of ros2_control's controller that takes trajectories, as its drivers configure it."""
+DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+SLOWEST_PACE, FASTEST_PACE = 0.01, 100.0
+"""Of a simulation, in simulated seconds per second."""
+
+
+def local_discovery() -> dict[str, str]:
+    """Keeps discovery on this machine unless the user has chosen otherwise."""
+    return {DISCOVERY_RANGE: os.environ.get(DISCOVERY_RANGE, "LOCALHOST")}
+
+
+def absolute_namespace(namespace: str) -> str:
+    """`left`, `/left` and `/left/` are all `/left`; an empty name stays empty."""
+    inner = namespace.strip("/")
+    return f"/{inner}" if inner else ""
