@@ -1,4 +1,4 @@
-"""Which room of the library may import which, and what `import manipapy_core` must not load."""
+"""Which room may import which, that none import each other in a circle, and what an import must not load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import manipapy_core
-from foundation.tree import imports_of
+from import_graph import SourceTree, cycles, imports_of
 
 MAY_IMPORT = {
     "errors": set(),
@@ -70,6 +70,7 @@ def core_imports(project: Path):
 
 
 def test_rooms_import_only_what_the_design_allows(project):
+    """At the top of a file, inside a function or by name: a late import hides no edge."""
     core = project / "manipapy_core"
     known = {room_of(path, core) for path in [*core.glob("*.py"), *core.glob("*/__init__.py")]}
     assert known <= MAY_IMPORT.keys() | MAY_IMPORT_ALL, "a new room needs a row in MAY_IMPORT"
@@ -83,6 +84,15 @@ def test_rooms_import_only_what_the_design_allows(project):
             continue
         wrong.append(f"{statement.file.relative_to(project)}:{statement.line} imports {statement.module}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", ["manipapy_core", "manipapy_ros"])
+def test_no_rooms_import_each_other_in_a_circle(project, package):
+    assert cycles(SourceTree(project, [package]).rooms()) == []
+
+
+def test_the_table_of_rooms_has_no_circle():
+    assert cycles(MAY_IMPORT) == []
 
 
 def test_front_doors_are_imported_by_nobody(project):
