@@ -4,7 +4,7 @@
 #   make setup INSTALLER=pip            pip instead of uv
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= ros,sim,perception,planning,collision,plots,viewer,test
+EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,viewer,test
 INSTALLER ?= uv
 export PYTHON INSTALLER
 

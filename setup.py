@@ -56,12 +56,15 @@ EXTRAS = {
     "planning": ["ompl>=2.0.1", "ruckig>=0.19", "toppra>=0.6.10"],
     # Convex hulls by scipy; mesh files by trimesh, COLLADA among them by pycollada.
     "collision": ["coal>=3.0.3", "pycollada>=0.8", "scipy>=1.13", "trimesh>=4.0"],
+    # Twist following by daqp, polygons of base placement by shapely.
+    "capability": ["daqp>=0.10", "shapely>=2.0"],
     "viewer": ["viser>=1.1"],
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
     "gpu": ["cupy-cuda13x[ctk]>=14"],
     "plots": ["matplotlib>=3.9"],
     "big": ["dask>=2025.1", "distributed>=2025.1", "h5py>=3.11"],
     "test": [
+        "daqp>=0.10",
         "eaik>=1.2.2",
         "hypothesis>=6.130",
         "matplotlib>=3.9",
@@ -76,6 +79,7 @@ EXTRAS = {
         "ruff>=0.11",
         "scipy>=1.13",
         "setuptools>=77",
+        "shapely>=2.0",
         "types-PyYAML",
     ],
 }

@@ -47,6 +47,7 @@ EXTRA_MODULES = {
     "perception": ("cv2", "stereo obstacle perception"),
     "planning": ("ompl", "motion planning"),
     "collision": ("coal", "exact distances between meshes"),
+    "capability": ("shapely", "twist following and polygons of base placement"),
     "viewer": ("viser", "the viewer in a browser"),
     "gpu": ("cupy", "batches on an NVIDIA GPU"),
     "plots": ("matplotlib", "plots"),

@@ -1,4 +1,4 @@
-"""Servoing: the constrained joint step and the follower of desired twists."""
+"""Servoing: constrained joint steps and twist following."""
 
 from .constrained_step import Step, constrained_step, sampled_step
 from .twist_follower import Following, FollowStep, TwistFollower

@@ -1,4 +1,4 @@
-"""Following a wished twist, as from a joystick, without hitting anything: a velocity per control step."""
+"""Twist servoing: joint velocities that follow a desired twist, as from a joystick, without collisions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..typing import Array
 from .constrained_step import constrained_step
 
 EDGE_STEP = 0.01
-"""Joint distance of the configurations that are looked at between now and the next step [rad or m]."""
-SHORTER = (1.0, 0.5, 0.25, 0.1)
-"""Shares of a step that are tried, longest first, when its end would collide."""
+"""Joint distance of the configurations that are checked between now and the next step [rad or m]."""
+STEP_SCALES = (1.0, 0.5, 0.25, 0.1)
+"""Factors by which a step is shortened, longest first, until it is free of collisions."""
 
 
 class Following(enum.Enum):
-    """How well a wish could be met."""
+    """How well the desired twist is followed."""
 
     EXACT = "exact"
     CONSTRAINED = "constrained"
-    """Limits or obstacles allow only something near it."""
+    """Limits or obstacles allow only a twist near it."""
     HELD = "held"
-    """Nothing that is allowed goes anywhere: the arm stands."""
+    """No allowed velocity moves the tip: the arm stands still."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,23 +41,24 @@ class FollowStep:
     qd: Array
     """Joint velocities [rad/s or m/s], shape (n,)."""
     q: Array
-    """Where they lead after the step [rad or m], shape (n,)."""
+    """Joint positions after the step [rad or m], shape (n,)."""
     twist: Array
-    """Of the tip, in the axes of the wish, angular first [rad/s, m/s], shape (6,)."""
+    """Achieved twist of the tip, in the axes of the desired one, angular first [rad/s, m/s], shape (6,)."""
     status: Following
     nearest: float
-    """Distance of the nearest pair now [m], from covering spheres; inf if nothing is near."""
+    """Distance of the nearest pair before the step [m], from covering spheres; inf if none is within influence."""
 
 
 class TwistFollower:
-    """Turns wished twists into joint velocities inside all limits and clear of everything.
+    """Follows desired twists with joint velocities inside all limits and clear of obstacles and of the arm itself.
 
     Args:
-        checker: The arm's body in its world; its collision check has the last word on every step.
+        checker: The arm's body in its world; every step is checked by it before it is returned.
         avoidance: How obstacles bound velocities.
-        axes: In which twists of the tip are written.
-        length: What a radian counts against a metre [m].
+        axes: Axes in which twists of the tip are given.
+        length: Characteristic length that weights rotation against translation [m].
         per_pair: Most near points per link and object.
+        damping: Cost of joint velocity; see `constrained_step`.
     """
 
     def __init__(
@@ -81,11 +82,11 @@ class TwistFollower:
 
         Args:
             q: Joint positions [rad or m], shape (n,).
-            twist: Wish for the tip, about its origin, angular first [rad/s, m/s], shape (6,).
+            twist: Desired twist of the tip about its origin, angular first [rad/s, m/s], shape (6,).
         """
-        here, wish = np.asarray(q, dtype=np.float64), np.asarray(twist, dtype=np.float64)
-        if wish.shape != (6,) or not np.isfinite(wish).all():
-            raise ShapeError("twist", "(6,), finite", wish.shape)
+        here, desired = np.asarray(q, dtype=np.float64), np.asarray(twist, dtype=np.float64)
+        if desired.shape != (6,) or not np.isfinite(desired).all():
+            raise ShapeError("twist", "(6,), finite", desired.shape)
         if not dt > 0.0:
             raise InputError(f"dt is {dt}; give a time above zero [s]")
         near = near_points(
@@ -108,11 +109,11 @@ class TwistFollower:
             R = kernels_of(self.chain).forward.run(here)[:3, :3]
             J = np.concatenate([R @ J[:3], R @ J[3:]])
         weights = np.r_[self.length * np.ones(3), np.ones(3)]
-        best = constrained_step(weights[:, None] * J, weights * wish, joints, damping=self.damping)
+        best = constrained_step(weights[:, None] * J, weights * desired, joints, damping=self.damping)
         qd = self._clear(here, best.dq, dt)
         achieved = J @ qd
-        error = float(np.linalg.norm(weights * (achieved - wish)))
-        size = float(np.linalg.norm(weights * wish))
+        error = float(np.linalg.norm(weights * (achieved - desired)))
+        size = float(np.linalg.norm(weights * desired))
         if error <= 1e-3 * size + 1e-9:
             status = Following.EXACT
         else:
@@ -121,10 +122,10 @@ class TwistFollower:
         return FollowStep(qd, here + qd * dt, achieved, status, nearest)
 
     def _clear(self, q: Array, qd: Array, dt: float) -> Array:
-        """The velocity, or the largest share of it, that does not end in a collision."""
+        """The velocity, scaled down until the step is free of collisions; zero if no scale is."""
         if not qd.any():
             return qd
-        ends = q + np.outer(SHORTER, qd) * dt
+        ends = q + np.outer(STEP_SCALES, qd) * dt
         hits = self.checker.check_edges(np.broadcast_to(q, ends.shape), ends, EDGE_STEP)
         free = np.flatnonzero(~hits)
-        return qd * SHORTER[free[0]] if len(free) else np.zeros_like(qd)
+        return qd * STEP_SCALES[free[0]] if len(free) else np.zeros_like(qd)

@@ -17,7 +17,8 @@ FOLDERS = [
 ]
 FILES = ["package.xml", "setup.py", "setup.cfg", "README.md", "Makefile", "LICENSE", ".ci/run"]
 
-EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "viewer", "gpu", "plots", "big", "test", "all"}
+EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "capability"}
+EXTRAS |= {"viewer", "gpu", "plots", "big", "test", "all"}
 
 # Written so that this file does not match itself.
 MACHINE_SPECIFIC = re.compile(
