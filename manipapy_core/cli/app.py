@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from ..errors import ManipapyError
 
@@ -58,6 +59,39 @@ def doctor() -> None:
             console.print(f"{'':24} cure: {escape(finding.cure)}", style="dim")
     if any(finding.state is CheckState.PROBLEM for finding in findings):
         raise typer.Exit(1)
+
+
+@app.command()
+def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all files.")] = False) -> None:
+    """Show the cache of compiled kernels (folder, entries, sizes), or clear it."""
+    from ..compiler import cache as kernel_cache
+
+    if clear:
+        print(f"{kernel_cache.clear()} files removed from {kernel_cache.folder()}")
+        return
+    groups: dict[tuple[str, str], list[int]] = {}
+    entries = kernel_cache.entries()
+    for entry in entries:
+        # names are name-digest.ending
+        groups.setdefault((entry.path.suffix[1:], entry.path.stem.rpartition("-")[0]), []).append(entry.size)
+    table = Table("content", "name", "files", "size", box=None, pad_edge=False)
+    for (content, name), sizes in sorted(groups.items()):
+        table.add_row(content, escape(name), str(len(sizes)), _size(sum(sizes)))
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"folder  {escape(str(kernel_cache.folder()))}")
+    total = _size(sum(entry.size for entry in entries))
+    console.print(f"total   {len(entries)} files, {total} of at most {_size(kernel_cache.limit())}")
+    if groups:
+        console.print(table)
+
+
+def _size(size: float) -> str:
+    """Bytes as people read them."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
 
 
 def add_commands() -> None:

@@ -10,14 +10,13 @@ made of the larger and the smaller of two numbers.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .function import FLOAT64
 from .kernels import compiled
 from .scalar import maximum, minimum, sqrt
-from .trace import Input, Signature, trace
+from .trace import Input, Signature
 
 __all__ = [
     "Input",
@@ -39,7 +38,6 @@ def compile_formula(
     inputs: Sequence[Input],
     output_shape: tuple[int, ...],
     formula: Callable[..., Iterable[Any]],
-    key: str | None = None,
 ) -> Any:
     """A builtin called as kernel(inputs…, out) on C-contiguous float64 arrays; False if an input is not finite.
 
@@ -47,16 +45,10 @@ def compile_formula(
         name: Part of the name of the cached file.
         inputs: What the formula takes; arrays may hold any number of configurations, one row each.
         output_shape: Per configuration.
-        formula: Straight-line code over any scalar; gets one flat list of numbers per input.
-        key: Changes whenever the formula does. Without it the formula is traced to be recognised by what it does,
-            which takes a moment for long ones.
+        formula: Straight-line code over any scalar; gets one flat list of numbers per input. A function of this
+            library is loaded from the cache without tracing it; one from elsewhere is traced in every process.
     """
-    signature = Signature(name, tuple(inputs), output_shape)
-    make = functools.cache(lambda: trace(signature, formula))
-    if key is None:
-        # The cache knows the compiler's own source only.
-        key = hashlib.sha256(repr((make().nodes, make().outputs)).encode()).hexdigest()
-    return compiled(signature, key, make).entries(FLOAT64).batch
+    return compiled(Signature(name, tuple(inputs), output_shape), formula).entries(FLOAT64).batch
 
 
 def compile_per_joint(

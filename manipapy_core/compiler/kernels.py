@@ -39,14 +39,17 @@ class Recipe:
         joints = tuple(Input(label, (mechanism.n,), angle=label == "q") for label in self.joint_inputs)
         return Signature(name, joints + self.extra_inputs, self.output_shape(mechanism))
 
+    def formula(self, mechanism: Mechanism) -> Callable[..., Any]:
+        """The algorithm for one mechanism, with all inputs by position."""
+        return functools.partial(_run, self.algorithm, mechanism, tuple(extra.name for extra in self.extra_inputs))
+
     def trace(self, name: str, mechanism: Mechanism) -> Kernel:
-        count = len(self.joint_inputs)
+        return trace(self.signature(name, mechanism), self.formula(mechanism))
 
-        def run(*values: Any) -> Any:
-            extras = {extra.name: value for extra, value in zip(self.extra_inputs, values[count:])}
-            return self.algorithm(mechanism, *values[:count], **extras)
 
-        return trace(self.signature(name, mechanism), run)
+def _run(algorithm: Callable[..., Any], mechanism: Mechanism, extra_names: tuple[str, ...], *values: Any) -> Any:
+    count = len(values) - len(extra_names)
+    return algorithm(mechanism, *values[:count], **dict(zip(extra_names, values[count:])))
 
 
 def _per_joint(mechanism: Mechanism) -> tuple[int, ...]:
@@ -97,15 +100,12 @@ class KernelSet:
 
     def __init__(self, chain: Chain):
         self._mechanism = from_chain(chain)
-        self._key = self._mechanism.digest()
 
     def __getattr__(self, name: str) -> CompiledFunction:
         recipe = RECIPES.get(name)
         if recipe is None:
             raise AttributeError(f"no kernel {name!r}; there are: {', '.join(RECIPES)}")
-        function = compiled(
-            recipe.signature(name, self._mechanism), self._key, lambda: recipe.trace(name, self._mechanism)
-        )
+        function = compiled(recipe.signature(name, self._mechanism), recipe.formula(self._mechanism))
         self.__dict__[name] = function  # next time this method is not asked
         return function
 
@@ -119,15 +119,19 @@ def kernels_of(chain: Chain) -> KernelSet:
     return kept
 
 
-def compiled(signature: Signature, key: str, make: Callable[[], Kernel]) -> CompiledFunction:
-    """A function that compiles its kernel, or reads it from the cache, at the first call for each type."""
+def compiled(signature: Signature, formula: Callable[..., Any]) -> CompiledFunction:
+    """A function that compiles its kernel, or reads it from the cache, at the first call for each type.
+
+    Args:
+        formula: Straight-line code over any scalar; gets one flat list of numbers per input.
+    """
 
     def load(dtype: np.dtype) -> Entries:
         from .llvm import engine  # llvmlite takes time to import
 
-        return engine.load(signature, dtype, key, make)
+        return engine.load(signature, dtype, formula)
 
-    return CompiledFunction(signature, load, make)
+    return CompiledFunction(signature, load, lambda: trace(signature, formula))
 
 
 def bind(chain: Chain, name: str, dtype: Any = FLOAT64) -> Any:
@@ -173,4 +177,4 @@ def _time_law(
     name: str, algorithm: Callable[..., Any], shared: list[Input], output_shape: tuple[int, ...]
 ) -> CompiledFunction:
     signature = Signature(name, (Input("u", (1,)), *shared), output_shape)
-    return compiled(signature, "", lambda: trace(signature, algorithm))
+    return compiled(signature, algorithm)

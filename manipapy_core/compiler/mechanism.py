@@ -14,6 +14,7 @@ forces inside the structure change, and none of the algorithms here gives those.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from dataclasses import dataclass
@@ -94,7 +95,12 @@ class Mechanism:
         return len(self.bodies) != self.n
 
     def digest(self) -> str:
-        """Identifies the numbers, whatever robot they came from. repr of a float is exact."""
+        """Identifies the numbers, whatever robot they came from."""
+        return self._digest
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        # repr of a float is exact
         return hashlib.sha256(repr((self.n, self.bodies, self.tip, self.links)).encode()).hexdigest()
 
 

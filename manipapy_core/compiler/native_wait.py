@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CompilerError
-from . import cache
 
 _TIMER_ABSTIME, _EINTR = 1, 4
 _NAME = "wait_until"
@@ -49,12 +48,7 @@ def wait_code() -> WaitCode:
         from .llvm import engine  # llvmlite takes time to import
     except ImportError as error:
         raise NoNativeWait(f"no native wait without llvmlite ({error}); `pip install llvmlite`") from error
-    name = cache.name_for(_NAME, engine.machine())
-    code = cache.read(name)
-    if code is None:
-        code = engine.assemble(_NAME, wait_function())
-        cache.write(name, code)
-    linked = engine.link(code)
+    linked = engine.link(engine.cached_object(_NAME, wait_function, "", wait_function))
     call = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(linked.get_function_address(_NAME))
     return WaitCode(call, linked)
 

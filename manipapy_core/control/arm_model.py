@@ -9,10 +9,8 @@ The arm as a differential equation: try a law without a simulator, or predict an
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,6 @@ from ..compiler.kernels import GRAVITY as GRAVITY_INPUT
 from ..compiler.kernels import PAYLOAD, bind
 from ..compiler.mechanism import Mechanism, from_chain
 from ..compiler.spatial import ZERO
-from ..compiler.trace import Signature, trace
 from ..dynamics import GRAVITY, Payload
 from ..errors import InputError
 from ..model.chain import Chain
@@ -102,7 +99,6 @@ class ArmModel:
             [*joints, *extras],
             (mechanism.n,),
             functools.partial(passive_dynamics, mechanism),
-            key=f"{mechanism.digest()} {_source()}",
         )
 
 
@@ -123,14 +119,11 @@ def _law_kernel(chain: Chain, loaded: bool, name: str, acceleration: Callable[..
         payload = values[-1] if loaded else None
         return list(algorithms.inverse_dynamics(mechanism, q, qd, wanted, gravity, payload=payload))
 
-    one = trace(Signature(name, tuple(Input(label, (1,)) for label in names), (1,)),
-                lambda *values: [acceleration(*(value[0] for value in values))])  # fmt: skip
     return compile_formula(
         f"{name}_payload" if loaded else name,
         [*joints, *extras],
         (mechanism.n,),
         efforts,
-        key=f"{mechanism.digest()} {one.nodes} {one.outputs} {_source()}",
     )
 
 
@@ -149,12 +142,6 @@ def passive_dynamics(
     less = algorithms.inverse_dynamics(mechanism, q, apart, [-a for a in twice], ZERO, payload=payload)
     weight = algorithms.inverse_dynamics(mechanism, q, zeros, zeros, gravity, payload=payload)
     return [0.25 * (a - b) + g for a, b, g in zip(more, less, weight)]
-
-
-@functools.cache
-def _source() -> str:
-    """Changes with this file, so that no stale kernel is read from the cache."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 class SimulatedArm:

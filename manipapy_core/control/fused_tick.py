@@ -9,10 +9,8 @@ soon as that number is within a hair of a limit, nothing has happened and the ti
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,17 +22,12 @@ from ..compiler.kernels import GRAVITY as GRAVITY_INPUT
 from ..compiler.kernels import PAYLOAD
 from ..compiler.mechanism import Mechanism, from_chain
 from ..model.chain import Chain
-from ..trajectory import spline
 from ..trajectory.spline import TERMS
 from ..typing import Array
-from . import arm_model
-from .execution import tolerances
 from .execution.execution import Execution
 from .execution.tolerances import follow
-from .guard import measures
 from .guard.guard import Guard
 from .guard.measures import LARGEST, measures_of_all
-from .laws import model_based, pid
 from .laws.law import Law
 from .laws.model_based import ComputedTorque, wanted_acceleration
 from .state import State
@@ -88,7 +81,6 @@ def fused_tick_kernel(chain: Chain, loaded: bool) -> Any:
         inputs,
         (9 * n + 1,),
         functools.partial(fused_tick, mechanism, loaded),
-        key=f"{mechanism.digest()} {_source()}",
     )
 
 
@@ -174,11 +166,3 @@ def prepare(law: Law) -> None:
     """Compiles what `SteadyTick.of` needs: away from the loop, because it takes time."""
     if type(law) is ComputedTorque:
         fused_tick_kernel(law.chain, law.model.payload is not None)
-
-
-@functools.cache
-def _source() -> str:
-    """Changes with every file that says what a tick does, so that no stale kernel is read from the cache."""
-    files = [module.__file__ for module in (arm_model, formulas, tolerances, spline, measures, pid, model_based)]
-    texts = [Path(str(file)).read_bytes() for file in (__file__, *files)]
-    return hashlib.sha256(b"".join(texts)).hexdigest()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,13 +31,21 @@ ADJACENT, ALWAYS_TOUCHING, NEVER_TOUCHING = "adjacent", "always in contact", "ne
 
 def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> RobotBody:
     solids = parts_by_link(robot, chain)
-    name = f"body-{_digest(robot, chain, overshoot)[:32]}.geometry"
-    stored = _read(name, list(solids)) if keep else None
-    spheres = stored[0] if stored else {link: cover(parts, overshoot) for link, (_, parts) in solids.items()}
-    groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
-    counts = stored[1] if stored else _sample(chain, groups)
-    if keep and not stored:
-        _write(name, spheres, counts)
+
+    def groups_of(spheres: dict[str, Array]) -> tuple[Group, ...]:
+        return tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
+
+    def build() -> bytes:
+        spheres = {link: cover(parts, overshoot) for link, (_, parts) in solids.items()}
+        return _packed(spheres, _sample(chain, groups_of(spheres)))
+
+    if keep:
+        inputs = [_inputs(robot, chain, overshoot)]
+        content = cache.load_data("body", inputs, __name__, ("geometry/", "compiler/"), build, cache.BODY)
+    else:
+        content = build()
+    spheres, counts = _unpacked(content, list(solids))
+    groups = groups_of(spheres)
     pairs, ignored = _choose_pairs(chain, groups, *counts)
     return RobotBody(chain, overshoot, groups, pairs, ignored)
 
@@ -120,11 +126,8 @@ def _choose_pairs(
     return tuple(pair for _, pair in chosen), ignored
 
 
-def _digest(robot: Robot, chain: Chain, overshoot: float) -> str:
-    """Changes with the shapes, the chain, its limits and the code that makes the body."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+def _inputs(robot: Robot, chain: Chain, overshoot: float) -> str:
+    """Changes with the shapes, the chain and its limits."""
     meshes = {
         shape.geometry.filename: file_digest(shape.geometry.filename)
         for link in robot.links.values()
@@ -142,9 +145,7 @@ def _digest(robot: Robot, chain: Chain, overshoot: float) -> str:
         for body in chain.bodies
     ]
     placements = [(body, T.tobytes()) for body, T in chain.link_placements]
-    parts = (cache.source_digest(), shapes, meshes, bodies, placements, lower.tobytes(), upper.tobytes(), overshoot)
-    digest.update(repr(parts).encode())
-    return digest.hexdigest()
+    return repr((shapes, meshes, bodies, placements, lower.tobytes(), upper.tobytes(), overshoot))
 
 
 def _numbers_of(geometry: Geometry) -> list[str]:
@@ -152,16 +153,13 @@ def _numbers_of(geometry: Geometry) -> list[str]:
     return [value if isinstance(value, str) else np.asarray(value, np.float64).tobytes().hex() for value in values]
 
 
-def _write(name: str, spheres: dict[str, Array], counts: tuple[NDArray[np.int64], ...]) -> None:
+def _packed(spheres: dict[str, Array], counts: tuple[NDArray[np.int64], ...]) -> bytes:
     content = io.BytesIO()
     arrays: dict[str, Any] = {f"spheres/{link}": rows for link, rows in spheres.items()}
     np.savez_compressed(content, counts=np.array(counts), **arrays)
-    cache.write(name, content.getvalue())
+    return content.getvalue()
 
 
-def _read(name: str, links: list[str]) -> tuple[dict[str, Array], tuple[NDArray[np.int64], ...]] | None:
-    content = cache.read(name)
-    if content is None:
-        return None
+def _unpacked(content: bytes, links: list[str]) -> tuple[dict[str, Array], tuple[NDArray[np.int64], ...]]:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return {link: arrays[f"spheres/{link}"] for link in links}, tuple(arrays["counts"])

@@ -75,9 +75,7 @@ class NumericSolver:
         mechanism = from_chain(chain)
         self.reach: Reach = reach(mechanism, search_bounds(chain, False))
         variant = Variant(emphasis.task, self.bounds.stops)
-        self.iteration = iterate.load(
-            variant.signature(), ("q", "state"), f"{mechanism.digest()} {variant!r}", lambda: variant.trace(mechanism)
-        )
+        self.iteration = iterate.load(variant.signature(), ("q", "state"), variant.formula(mechanism))
         self.table: SeedTable = table_for(chain)
         self._numbers = np.zeros((simd_search.NUMBERS, max(chain.n, len(SETTINGS))))
         self._set_numbers(emphasis, tolerances)

@@ -170,8 +170,6 @@ def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-de
 
 SAMPLES = 1_000_000
 CANDIDATES = 8
-VERSION = "1"
-"""Of the layout and of how the table is filled; a change makes new files."""
 
 
 @dataclass(frozen=True)
@@ -205,16 +203,17 @@ def table_for(chain: Chain) -> SeedTable:
     if not suits(mechanism):
         return empty_table(chain.n)
     limits = np.concatenate([bounds.lower, bounds.upper]).tobytes().hex()
-    name = cache.name_for("ik_seeds", VERSION, repr((GRID, CANDIDATES, SAMPLES)), mechanism.digest(), limits)
+    inputs = [mechanism.digest(), limits]
+
+    def build() -> bytes:
+        table = build_table(chain, mechanism, bounds)
+        return table.frame.tobytes() + table.candidates.tobytes()
+
+    kept = cache.load_data("ik_seeds", inputs, __name__, ("ik/",), build, cache.SEEDS)
     head = FRAME * 8
-    kept = cache.read(name)
-    if kept is not None and len(kept) == head + CELLS * CANDIDATES * chain.n * 4:
-        # copies, because Numba compiles anew for arrays that may not be written to
-        candidates = np.frombuffer(kept, np.float32, offset=head).reshape(CELLS, CANDIDATES, chain.n).copy()
-        return SeedTable(np.frombuffer(kept[:head]).copy(), candidates)
-    table = build_table(chain, mechanism, bounds)
-    cache.write(name, table.frame.tobytes() + table.candidates.tobytes())
-    return table
+    # copies, because Numba compiles again for arrays that may not be written to
+    candidates = np.frombuffer(kept, np.float32, offset=head).reshape(CELLS, CANDIDATES, chain.n).copy()
+    return SeedTable(np.frombuffer(kept[:head]).copy(), candidates)
 
 
 def build_table(chain: Chain, mechanism: Mechanism, bounds: Bounds) -> SeedTable:

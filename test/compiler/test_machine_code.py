@@ -11,13 +11,12 @@ import pytest
 from manipapy_core.compiler.kernels import compiled
 from manipapy_core.compiler.llvm.types import ANGLE_BOUND
 from manipapy_core.compiler.scalar import sincos, sqrt
-from manipapy_core.compiler.trace import Input, Signature, trace
+from manipapy_core.compiler.trace import Input, Signature
 from manipapy_core.errors import NotFiniteError
 
 
 def make(name, inputs, output_shape, algorithm):
-    signature = Signature(name, tuple(inputs), output_shape)
-    return compiled(signature, "", lambda: trace(signature, algorithm))
+    return compiled(Signature(name, tuple(inputs), output_shape), algorithm)
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_others_have_the_interpreter_while_it_is_awake():
 
 
 def test_the_code_comes_from_the_cache_the_second_time(monkeypatch, tmp_path):
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path))
     native_wait.wait_code.cache_clear()
     native_wait.wait_code()
     assert len(list(tmp_path.iterdir())) == 1

@@ -1,4 +1,4 @@
-"""What `manipapy … --help` shows: nothing of the texts gets lost on the way to the terminal."""
+"""The command `manipapy`: its help texts arrive complete, and `manipapy cache` shows and clears the cache."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from manipapy_core.cli.app import add_commands, app
+from manipapy_core.compiler import cache
 
 add_commands()
 UNIT = re.compile(r"\[[^\]]+\]")
@@ -35,3 +36,31 @@ def test_units_are_shown(words, units):
     assert shown.exit_code == 0
     for unit in units:
         assert unit in shown.output
+
+
+def test_cache_command_shows_folder_entries_and_sizes(tmp_path, monkeypatch):
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache.LIMIT_VARIABLE, str(3 << 20))
+    cache.write("forward-0123.kernel", bytes(2000))
+    cache.write("forward-4567.kernel", bytes(2000))
+    cache.write("forward-89ab.index", bytes(10))
+    shown = CliRunner().invoke(app, ["cache"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    assert str(tmp_path) in shown.output
+    assert "3 files, 4 KiB of at most 3 MiB" in shown.output
+    assert re.search(r"kernel +forward +2 +4 KiB", shown.output)
+
+
+def test_cache_command_clears_the_cache_and_no_other_file(tmp_path, monkeypatch):
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path))
+    cache.write("forward-0123.kernel", bytes(2000))
+    (tmp_path / "notes.txt").write_text("not from the cache")
+    shown = CliRunner().invoke(app, ["cache", "--clear"])
+    assert shown.exit_code == 0 and "1 files removed" in shown.output
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_cache_command_shows_a_folder_that_does_not_exist_as_empty(tmp_path, monkeypatch):
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "none"))
+    shown = CliRunner().invoke(app, ["cache"])
+    assert shown.exit_code == 0 and "0 files" in shown.output

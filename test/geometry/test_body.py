@@ -42,7 +42,7 @@ MESH_ARM = """
 def folder(tmp_path, monkeypatch):
     """A cache of its own."""
     cache_folder = tmp_path / "cache"
-    monkeypatch.setenv(cache.VARIABLE, str(cache_folder))
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(cache_folder))
     return cache_folder
 
 

@@ -17,10 +17,11 @@ from manipapy_core.compiler.algorithms.ik_step import (
     rotation_error,
     tip_motion,
 )
+from manipapy_core.compiler.kernels import compiled
 from manipapy_core.compiler.llvm import iterate
 from manipapy_core.compiler.mechanism import from_chain
 from manipapy_core.compiler.scalar import less, maximum, minimum, select
-from manipapy_core.compiler.trace import Input, Signature, trace
+from manipapy_core.compiler.trace import Input, Signature
 from manipapy_core.ik.bounds import search_bounds
 
 
@@ -61,9 +62,7 @@ def test_lanes_compute_what_numpy_computes(name, task):
     chain = arm(name)
     bounds, mechanism = search_bounds(chain, True), from_chain(chain)
     variant = Variant(task, bounds.stops)
-    code = iterate.load(
-        variant.signature(), ("q", "state"), f"{mechanism.digest()} {variant!r}", lambda: variant.trace(mechanism)
-    )
+    code = iterate.load(variant.signature(), ("q", "state"), variant.formula(mechanism))
     lanes, n = code.lanes, chain.n
     q = configurations(chain, lanes, seed=3)
     q[0, 1] = bounds.upper[1]  # one joint stands at its limit
@@ -100,8 +99,5 @@ def test_choices_run_on_floats_arrays_and_symbols():
     by_arrays = algorithm(list(rows.T))[0]
     by_floats = [algorithm(row.tolist())[0] for row in rows]
     signature = Signature("choices", (Input("x", (2,)),), (1,))
-    kernel = trace(signature, algorithm)
-    from manipapy_core.compiler.kernels import compiled
-
-    by_code = compiled(signature, "test", lambda: kernel).run(rows)[:, 0]
+    by_code = compiled(signature, algorithm).run(rows)[:, 0]
     assert np.array_equal(by_arrays, by_floats) and np.array_equal(by_arrays, by_code)

@@ -8,15 +8,16 @@ round is wrapped instead of stopped. The iteration also keeps its own books, whi
 from __future__ import annotations
 
 import enum
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..mechanism import Mechanism, joint_motions
 from ..scalar import less, maximum, minimum, select, sqrt
 from ..spatial import Matrix, Vector, add, column, cross, dot, matmul, matvec, scale, subtract
-from ..trace import Input, Kernel, Signature, trace
+from ..trace import Input, Signature
 
 AT_LIMIT = 1e-9
 """A joint this close to its limit [rad or m] stands at it."""
@@ -58,9 +59,9 @@ class Variant:
         inputs += [Input(name, (width,), shared=True) for name, width in shared]
         return Signature(f"ik_{self.task.value}", tuple(inputs), (n + len(STATE) + 2,))
 
-    def trace(self, mechanism: Mechanism) -> Kernel:
-        """Outputs: q, the state, and two masks: solved, given up."""
-        return trace(self.signature(), lambda *inputs: iteration(mechanism, self, *inputs))
+    def formula(self, mechanism: Mechanism) -> Callable[..., list[Any]]:
+        """The iteration for one mechanism. Outputs: q, the state, and two masks: solved, given up."""
+        return functools.partial(iteration, mechanism, self)
 
 
 def iteration(

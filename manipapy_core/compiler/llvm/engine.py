@@ -6,20 +6,25 @@ import functools
 import platform
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
 from ...errors import CompilerError
-from .. import cache
-from ..trace import Kernel, Signature
+from .. import cache, sources
+from ..trace import Kernel, Signature, trace
 from .emit import declarations, emit
 from .entry import DECLARATIONS, Entries, builtin, emit_entries, entry_names, python_symbols
 from .types import Lanes
 
-LARGE = 10_000
-"""Operations from which code generation takes the quick way: it is worse than linear in the length of a program."""
+LARGE = 25_000
+"""Lines of IR from which code is generated without optimising: that takes more than linear time in the length of a
+program. A traced program has this many at about ten thousand operations."""
+TARGET: dict[str, Any] = {"reloc": "pic", "codemodel": "small", "jit": True}
+"""The small code model reads constants relative to the instruction pointer; the large one, default for JIT code, needs
+an instruction and a register for each. Position-independent code reaches Python through a table."""
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
 
 
@@ -35,15 +40,10 @@ def _target(effort: int = 1) -> llvm.TargetMachine:
     """A new one each time: an engine owns the one it is given.
 
     Effort 1 gives the same code as 3 for straight lines (measured) in less time.
-
-    The small code model reads constants relative to the instruction pointer; the large one, default for JIT code,
-    needs an instruction and a register for each. Position-independent code reaches Python through a table.
     """
     _prepare()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_features(), opt=effort, reloc="pic", codemodel="small", jit=True
-    )
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_features(), opt=effort, **TARGET)
 
 
 @functools.cache
@@ -74,19 +74,13 @@ def lane_count(dtype: np.dtype) -> int:
     return width // dtype.itemsize
 
 
-def load(signature: Signature, dtype: np.dtype, key: str, make: Callable[[], Kernel]) -> Entries:
-    """The builtins of a kernel, from the cache or freshly compiled.
-
-    Args:
-        key: Identifies the kernel's numbers and how it is made; CPU and versions are added here.
-        make: Traces the kernel; called only if it must be compiled.
-    """
-    name = cache.name_for(signature.name, key, dtype.name, machine())
-    code = cache.read(name)
-    if code is None:
-        code = compile_object(make(), dtype)
-        cache.write(name, code)
-    engine = link(code)
+def load(signature: Signature, dtype: np.dtype, formula: Callable[..., Any]) -> Entries:
+    """The builtins of a kernel, from the cache or newly compiled."""
+    engine = link(
+        cached_object(
+            signature.name, formula, f"{signature!r} {dtype.name}", lambda: ir_text(trace(signature, formula), dtype)
+        )
+    )
     return Entries(
         *(builtin(engine.get_function_address(name), signature, dtype, engine) for name in entry_names(signature))
     )
@@ -100,23 +94,42 @@ def link(code: bytes) -> llvm.ExecutionEngine:
     return engine
 
 
-def compile_object(kernel: Kernel, dtype: np.dtype) -> bytes:
-    """Machine code of a kernel as an object file: lanes, single, and the Python entries.
-
-    The program is straight-line and merged already, so LLVM's optimisation passes find nothing to do (measured);
-    code generation alone takes half the time.
-    """
+def ir_text(kernel: Kernel, dtype: np.dtype) -> str:
+    """LLVM IR of a kernel: lanes, single, and the Python entries."""
     wide, single = Lanes(lane_count(dtype), dtype), Lanes(1, dtype)
     parts = [DECLARATIONS, declarations(wide), declarations(single), emit(kernel, wide), emit(kernel, single)]
-    text = "".join([*parts, emit_entries(kernel, wide)])
-    return assemble(kernel.name, text, effort=1 if kernel.operations < LARGE else 0)
+    return "".join([*parts, emit_entries(kernel, wide)])
 
 
-def assemble(name: str, text: str, *, effort: int = 1) -> bytes:
-    """Object file of IR text, whose functions may refer to the attributes #0."""
+def cached_object(name: str, made_from: Any, options: str, text: Callable[[], str], *, passes: bool = False) -> bytes:
+    """Object file of IR text, whose functions may refer to the attributes #0; from the cache if it was compiled before.
+
+    Args:
+        made_from: Function that makes the text or is traced for it, with all that it is bound to.
+        options: What else the text depends on; processor and versions are added here.
+        text: Makes the text; called only if the cache does not lead to the object.
+        passes: Run LLVM's optimisation passes: for code with loops and variables. A traced program is straight-line
+            and merged already, so they find nothing to do there (measured), and without them it takes half the time.
+    """
+    known = sources.identity(made_from)
+    inputs = None if known is None else [known.text, options, machine()]
+    modules = () if known is None else (*known.modules, __name__)
+
+    def program() -> str:
+        head = f"; {machine()} {TARGET} {'passes' if passes else 'no passes'}\n"
+        return head + text() + ATTRIBUTES
+
+    return cache.load(name, inputs, modules, program, functools.partial(_compile, name, passes))
+
+
+def _compile(name: str, passes: bool, text: str) -> bytes:
     try:
-        module = llvm.parse_assembly(text + ATTRIBUTES)
+        module = llvm.parse_assembly(text)
         module.verify()
-        return _target(effort).emit_object(module)
+        target = _target(3 if passes else 1 if text.count("\n") < LARGE else 0)
+        if passes:
+            builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
+            builder.getModulePassManager().run(module, builder)
+        return target.emit_object(module)
     except RuntimeError as error:
         raise CompilerError(f"LLVM refused kernel {name!r}: {error}") from error

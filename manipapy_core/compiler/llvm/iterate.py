@@ -7,13 +7,13 @@ target: all comparisons with it are false, so it never ends and disturbs no one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import cache
-from ..trace import Kernel, Signature
+from ..trace import Kernel, Signature, trace
 from .types import Lanes
 
 FLOAT64 = np.dtype(np.float64)
@@ -32,18 +32,18 @@ class Iteration(NamedTuple):
     """Keeps the code alive."""
 
 
-def load(signature: Signature, updated: tuple[str, ...], key: str, make: Callable[[], Kernel]) -> Iteration:
-    """From the cache or freshly compiled; see `engine.load`."""
+def load(signature: Signature, updated: tuple[str, ...], formula: Callable[..., Any]) -> Iteration:
+    """From the cache or newly compiled; see `engine.load`."""
     from . import engine  # llvmlite takes time to import
 
     lanes = Lanes(engine.lane_count(FLOAT64), FLOAT64)
-    name = cache.name_for(signature.name, key, "iterate", engine.machine())
-    code = cache.read(name)
-    if code is None:
-        code = engine.assemble(signature.name, emit(make(), updated, lanes))
-        cache.write(name, code)
-    linked = engine.link(code)
+    text = functools.partial(_text, signature, updated, formula)
+    linked = engine.link(engine.cached_object(signature.name, text, lanes.tag, lambda: text(lanes)))
     return Iteration(linked.get_function_address(signature.name), lanes.count, linked)
+
+
+def _text(signature: Signature, updated: tuple[str, ...], formula: Callable[..., Any], lanes: Lanes) -> str:
+    return emit(trace(signature, formula), updated, lanes)
 
 
 def emit(kernel: Kernel, updated: tuple[str, ...], lanes: Lanes) -> str:

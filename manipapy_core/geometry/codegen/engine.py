@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 
-from ...compiler import cache
 from ...compiler.algorithms import kinematics
 from ...compiler.function import FLOAT32
 from ...compiler.llvm import engine
@@ -20,7 +18,6 @@ from ...compiler.llvm.types import Lanes
 from ...compiler.mechanism import JointPlacement, Mechanism, from_chain
 from ...compiler.spatial import IDENTITY, ZERO
 from ...compiler.trace import Input, Kernel, Signature, trace
-from ...errors import CompilerError
 from ...model.chain import Chain
 from .check import checker_functions
 from .convex import convex_functions
@@ -35,7 +32,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "sample": (None, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
     "distances": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS),
 }
-"""Result and arguments of the entries, as `llvm_check_entries` and `llvm_distances` describe them."""
+"""Result and arguments of the entries, as `entries` and `distances` describe them."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +65,7 @@ def lanes() -> Lanes:
 def checker_code() -> CheckerCode:
     """The checker for this CPU, compiled or read from the cache at the first call."""
     vectors = lanes()
-    name = cache.name_for("checker", vectors.tag, engine.machine())
-    code = cache.read(name)
-    if code is None:
-        parts = [declarations(vectors), _more_declarations(vectors), convex_functions(vectors)]
-        parts += [checker_functions(vectors), entry_functions(vectors), distance_functions(vectors)]
-        code = _optimised_object("".join(parts))
-        cache.write(name, code)
+    code = engine.cached_object("checker", _checker_text, vectors.tag, lambda: _checker_text(vectors), passes=True)
     linked = engine.link(code)
     addresses = {entry: linked.get_function_address(entry) for entry in _PROTOTYPES}
     calls = {entry: ctypes.CFUNCTYPE(*_PROTOTYPES[entry])(address) for entry, address in addresses.items()}
@@ -84,13 +75,18 @@ def checker_code() -> CheckerCode:
 def frames_code(chain: Chain) -> FramesCode:
     """`void frames(joints, out)`: n vectors in; rotation row by row and translation of every body out."""
     mechanism, vectors = from_chain(chain), lanes()
-    name = cache.name_for("frames", mechanism.digest(), vectors.tag, engine.machine())
-    code = cache.read(name)
-    if code is None:
-        code = engine.assemble("frames", declarations(vectors) + _emit_frames(_trace_frames(mechanism), vectors))
-        cache.write(name, code)
-    linked = engine.link(code)
+    text = functools.partial(_frames_text, mechanism)
+    linked = engine.link(engine.cached_object("frames", text, vectors.tag, lambda: text(vectors)))
     return FramesCode(linked.get_function_address("frames"), linked)
+
+
+def _checker_text(vectors: Lanes) -> str:
+    parts = [declarations(vectors), _more_declarations(vectors), convex_functions(vectors)]
+    return "".join([*parts, checker_functions(vectors), entry_functions(vectors), distance_functions(vectors)])
+
+
+def _frames_text(mechanism: Mechanism, vectors: Lanes) -> str:
+    return declarations(vectors) + _emit_frames(_trace_frames(mechanism), vectors)
 
 
 def _trace_frames(mechanism: Mechanism) -> Kernel:
@@ -119,19 +115,6 @@ def _emit_frames(kernel: Kernel, vectors: Lanes) -> str:
 
 def _more_declarations(vectors: Lanes) -> str:
     return f"declare {vectors.vector} @llvm.copysign.{vectors.suffix}({vectors.vector}, {vectors.vector})\n"
-
-
-def _optimised_object(text: str) -> bytes:
-    """Loops and variables need LLVM's passes, unlike the straight lines of traced kernels."""
-    try:
-        module = llvm.parse_assembly(text + engine.ATTRIBUTES)
-        module.verify()
-        target = engine._target(effort=3)
-        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
-        builder.getModulePassManager().run(module, builder)
-        return target.emit_object(module)
-    except RuntimeError as error:
-        raise CompilerError(f"LLVM refused the collision checker: {error}") from error
 
 
 def workspace(vectors: int) -> np.ndarray[Any, np.dtype[np.float32]]:
