@@ -151,13 +151,13 @@ def test_columns_have_the_batch_last(chain, device, name, batch):
     operands = [np.resize(operand, (*batch, 6)) for operand in function.arguments(chain, 6)]
     extras = [dynamics.GRAVITY] if name == "inverse_dynamics" else []
     columns = [DeviceArray(np.moveaxis(operand, -1, 0)) for operand in operands]
-    result = device.bind(chain, name).run(*columns, *extras)
+    result = cuda_device.bind(chain, name).run(*columns, *extras)
     rows = np.moveaxis(result, range(len(function.tail(chain))), range(-len(function.tail(chain)), 0))
     assert disagreement(rows, function.call(chain, *operands)) <= PARITY
 
 
 def test_columns_are_checked_where_the_user_sees_them(chain, device):
-    kernel = device.bind(chain, "forward")
+    kernel = cuda_device.bind(chain, "forward")
     q = np.zeros((6, 9))
     q[2, 5] = np.nan
     with pytest.raises(NotFiniteError) as caught:
@@ -169,7 +169,7 @@ def test_columns_are_checked_where_the_user_sees_them(chain, device):
     with pytest.raises(InputError, match="forward takes q; got 2"):
         kernel.run(DeviceArray(q), DeviceArray(q))
     with pytest.raises(InputError, match="no kernel 'backward'"):
-        device.bind(chain, "backward")
+        cuda_device.bind(chain, "backward")
 
 
 @pytest.mark.parametrize("case", time_laws(), ids=lambda case: case.name)
@@ -181,7 +181,7 @@ def test_time_laws_run_there_too(device, case):
 
 def test_without_cupy_the_error_names_the_cure(monkeypatch):
     fresh = Robot.from_urdf(BUNDLED["ur5"].text).chain("base_link", "tool0")
-    monkeypatch.setattr(cuda_device, "cupy_device", device.CupyDevice)
+    monkeypatch.setattr(cuda_device, "cupy_device", cuda_device.CupyDevice)
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(CompilerError, match="CuPy is not installed") as caught:
         kinematics.forward(fresh, DeviceArray(np.zeros((2, 6))))
