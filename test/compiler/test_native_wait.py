@@ -9,6 +9,7 @@ import time
 import pytest
 
 from manipapy_core.compiler import cache, native_wait
+from manipapy_core.compiler.llvm import engine
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="written for Linux")
 
@@ -59,7 +60,7 @@ def test_the_code_comes_from_the_cache_the_second_time(monkeypatch, tmp_path):
     native_wait.wait_code.cache_clear()
     native_wait.wait_code()
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [cache.INDEX, cache.KERNEL]
-    monkeypatch.setattr(native_wait, "wait_function", lambda: pytest.fail("compiled again"))
+    monkeypatch.setattr(engine, "_compile", lambda *_: pytest.fail("compiled again"))
     native_wait.wait_code.cache_clear()
     now = time.monotonic_ns()
     native_wait.wait_code().call(now, now + 1000)
