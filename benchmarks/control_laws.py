@@ -25,13 +25,13 @@ from manipapy_core.control import (
     ArmController,
     ControllerSettings,
     FilterSettings,
-    JointTrajectory,
     Reference,
     SimulatedArm,
     make_law,
 )
 from manipapy_core.control.loop import enter_realtime
 from manipapy_core.model.chain import Chain
+from manipapy_core.trajectory import JointTrajectory
 
 Array = NDArray[np.float64]
 DT, DURATION = 1e-3, 2.0
@@ -102,7 +102,7 @@ def whole_ticks(arm: Arm, settings: ControllerSettings) -> list[int]:
     taken, clock, zero = [], time.perf_counter_ns, np.zeros((1, arm.chain.n))
     for tick in range(round((DURATION + 0.5) / DT)):
         if tick == 100 and settings.law != "gravity_compensation":
-            controller.submit(JointTrajectory(arm.chain.joint_names, [DURATION], [arm.goal], zero, zero))
+            controller.submit(JointTrajectory([DURATION], [arm.goal], zero, zero, joint_names=arm.chain.joint_names))
         now = tick * DT
         begin = clock()
         tau = controller.tick(now, body.q, body.qd, now)

@@ -14,8 +14,7 @@ from problems import ROOT  # noqa: F401  (puts the library and the tests' proble
 
 from manipapy_core.motion.planners.ompl import simple_setup
 from manipapy_core.motion.space import RANGE, PlanningSpace
-from manipapy_core.trajectory.point_to_point import JointTrajectory
-from manipapy_core.trajectory.quintics import evaluate_quintics, quintic_coefficients
+from manipapy_core.trajectory import JointTrajectory, Spline
 from motion.scenes import Problem
 
 Array = NDArray[np.float64]
@@ -49,12 +48,11 @@ def ompl_seconds(space: PlanningSpace, problem: Problem, limit: float, *, motion
 
 def dense_configurations(trajectory: JointTrajectory, space: PlanningSpace) -> Array:
     """Configurations along a finished trajectory, as a controller interpolates it, at fine steps, shape (N, n)."""
-    coefficients, widths = quintic_coefficients(trajectory), np.diff(trajectory.times)
     ways = np.abs(np.diff(trajectory.positions, axis=0))
     counts = np.ceil(np.maximum(ways @ space.reaches / FINE_TRAVEL, ways.max(axis=1) / FINE_TURN)).astype(int) + 1
     interval = np.repeat(np.arange(len(counts)), counts)
     share = (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[interval]
-    return evaluate_quintics(coefficients[interval], widths[interval], share)[0]
+    return Spline.of(trajectory).positions_within(interval, share)
 
 
 def manipulapy_batch(

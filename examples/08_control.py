@@ -10,10 +10,11 @@ import sys
 import numpy as np
 
 from manipapy_core import Robot
-from manipapy_core.control import ArmController, ControllerSettings, JointTrajectory, SimulatedArm, ValidatedGoal
+from manipapy_core.control import ArmController, ControllerSettings, SimulatedArm, ValidatedGoal
 from manipapy_core.draw import new_figure
 from manipapy_core.dynamics import Payload
 from manipapy_core.model import Chain
+from manipapy_core.trajectory import JointTrajectory
 
 START = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 GOAL = np.array([1.0, -1.0, 1.2, -1.8, -1.2, 0.8])
@@ -33,7 +34,7 @@ def run(
     arm = SimulatedArm(chain, START, payload=payload)
     controller.tick(0.0, arm.q, arm.qd, 0.0)  # an arm must be seen before it can be given a goal
     still = np.zeros((2, chain.n))  # with velocities and accelerations given, points are joined by quintics
-    goal = controller.submit(JointTrajectory(chain.joint_names, [0.0, SECONDS], [START, GOAL], still, still))
+    goal = controller.submit(JointTrajectory([0.0, SECONDS], [START, GOAL], still, still))
     errors, velocities = [], []
     for tick in range(1, TICKS):
         now = tick * PERIOD

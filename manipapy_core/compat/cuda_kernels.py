@@ -40,7 +40,7 @@ def optimized_trajectory_generation(
         method: 3 for cubic, 5 for quintic time scaling.
     """
     found = trajectory.joint_trajectory(thetastart, thetaend, Tf, N, scaling=time_scaling(method))
-    return found.positions, found.velocities, found.accelerations
+    return found.states()
 
 
 trajectory_cpu_fallback = optimized_trajectory_generation
@@ -51,7 +51,7 @@ def optimized_batch_trajectory_generation(
 ) -> tuple[Array, Array, Array]:
     """`optimized_trajectory_generation` for a batch: starts and ends have shape (batch, n), results (batch, N, n)."""
     found = trajectory.joint_trajectories(thetastart_batch, thetaend_batch, Tf, N, scaling=time_scaling(method))
-    return found.positions, found.velocities, found.accelerations
+    return found.states()
 
 
 def optimized_potential_field(

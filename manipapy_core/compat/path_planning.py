@@ -224,8 +224,4 @@ OptimizedTrajectoryPlanning = TrajectoryPlanning
 
 
 def _as_dict(motion: trajectory.JointTrajectory) -> dict[str, Array]:
-    return {
-        "positions": motion.positions,
-        "velocities": motion.velocities,
-        "accelerations": motion.accelerations,
-    }
+    return dict(zip(("positions", "velocities", "accelerations"), motion.states(), strict=True))

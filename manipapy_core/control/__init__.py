@@ -10,7 +10,6 @@ from .execution.goal import (
     GoalStatus,
     GoalTolerances,
     JointTolerance,
-    JointTrajectory,
     Outcome,
 )
 from .execution.validation import ValidatedGoal, prepare
@@ -48,7 +47,6 @@ __all__ = [
     "GuardSettings",
     "Hold",
     "JointTolerance",
-    "JointTrajectory",
     "Kind",
     "Law",
     "LawSwitcher",

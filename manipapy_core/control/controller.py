@@ -15,8 +15,9 @@ from collections.abc import Callable
 from ..dynamics import Payload
 from ..errors import InputError, ManipapyError
 from ..model.chain import Chain
+from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
-from .execution.goal import GoalTolerances, JointTrajectory
+from .execution.goal import GoalTolerances
 from .execution.validation import ValidatedGoal, prepare
 from .fused_tick import prepare as prepare_steady
 from .guard.checks import Action, Check, Verdict

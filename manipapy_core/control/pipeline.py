@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.chain import Chain
-from ..trajectory.braking import BrakingLimits
+from ..trajectory.bounds import BrakingLimits
 from ..typing import Array
 from .execution.execution import Execution
 from .execution.goal import ErrorCode, GoalStatus, Outcome

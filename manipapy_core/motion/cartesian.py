@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import ik, kinematics, lie
+from .. import ik, kinematics
 from ..errors import InputError
 from ..geometry import Checker, WorldSnapshot
 from ..ik.inputs import checked_poses
 from ..model.chain import Chain
 from ..trajectory.bounds import motion_bounds
-from ..trajectory.point_to_point import JointTrajectory
+from ..trajectory.joint_trajectory import concatenated
+from ..trajectory.se3 import line_poses
 from ..typing import Array
 from .deadline import Cancel, Deadline, Progress, Stopped
 from .goals import checked_start
@@ -83,7 +84,7 @@ def straight_tip_motion(
         legs, T = [], kinematics.forward(chain, q)
         for index, target in enumerate(targets):
             watch.check()
-            line = between(T, target, position_step, rotation_step)
+            line = line_poses(T, target, position_step, rotation_step)
             leg, reached, problem = _leg(chain, space, q, line, least_singular_value)
             rows, done = np.vstack([rows, leg[1:]]), (index + reached) / len(targets)
             if problem is not None:
@@ -92,9 +93,10 @@ def straight_tip_motion(
             legs.append(leg)
         watch.enter(PlanPhase.TIME_LAW)
         paths = [SplinePath.through(leg) for leg in legs if np.ptp(leg, axis=0).max() > 1e-9]
-        trajectory = joined([timed_trajectory(path, bounds, period=period)[0] for path in paths])
-        if trajectory is None:
+        if not paths:
             return PlanResult(PlanStatus.SUCCESS, "the tip is there already", rows, None, None, watch.timings())
+        parts = [timed_trajectory(path, bounds, period=period)[0] for path in paths]
+        trajectory = replace(concatenated(parts), joint_names=chain.joint_names)
         watch.enter(PlanPhase.VERIFICATION)
         seen = verify(trajectory, bounds, space=space)
         if not seen.passed:
@@ -105,17 +107,6 @@ def straight_tip_motion(
         return PlanResult(end.status, end.message, rows, timings=watch.timings(), fraction=done)
     except (LawRejected, NoTimeLaw) as error:
         return PlanResult(PlanStatus.NOT_VALID, str(error), rows, timings=watch.timings(), fraction=done)
-
-
-def between(T_a: Array, T_b: Array, position_step: float, rotation_step: float) -> Array:
-    """Poses on the straight line with an even turn, both ends included, shape (poses, 4, 4)."""
-    way, turn = T_b[:3, 3] - T_a[:3, 3], lie.log_so3(T_a[:3, :3].T @ T_b[:3, :3])
-    count = max(1, int(np.ceil(max(np.linalg.norm(way) / position_step, np.linalg.norm(turn) / rotation_step))))
-    shares = np.linspace(0.0, 1.0, count + 1)
-    poses = np.tile(np.eye(4), (count + 1, 1, 1))
-    poses[:, :3, :3] = T_a[:3, :3] @ lie.exp_so3(shares[:, None] * turn)
-    poses[:, :3, 3] = T_a[:3, 3] + shares[:, None] * way
-    return poses
 
 
 def _leg(
@@ -142,18 +133,3 @@ def _leg(
         problem = Stopped(PlanStatus.NO_PATH, f"the straight way is blocked{names}; ask a planner to go around")
         rows = rows[: blocked + 1]
     return rows, (len(rows) - 1) / max(1, len(poses) - 1), problem
-
-
-def joined(parts: list[JointTrajectory]) -> JointTrajectory | None:
-    """Trajectories one after the other; None if there are none."""
-    if not parts:
-        return None
-    whole = parts[0]
-    for part in parts[1:]:
-        later = replace(part, times=part.times + whole.times[-1])
-        pairs = ((getattr(whole, name), getattr(later, name)[1:]) for name in _FIELDS)
-        whole = JointTrajectory(*(np.concatenate(pair) for pair in pairs))
-    return whole
-
-
-_FIELDS = ("times", "positions", "velocities", "accelerations")

@@ -6,14 +6,16 @@ Compiles, or reads from the disk, all that planning needs, so that no request ha
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import ik, kinematics
 from ..geometry import Checker, WorldSnapshot
+from ..model.chain import Chain
 from ..trajectory.bounds import MotionBounds, motion_bounds
-from ..trajectory.point_to_point import JointTrajectory
+from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
 from .deadline import Cancel, Deadline, Progress, Stopped
 from .goals import Goal, checked_start, joint_goals, more_goals
@@ -107,11 +109,12 @@ def plan(
         if bounds is None:
             return _success(watch, space, padding, path, None, None, iterations, count)
         if len(path) == 1:
-            trajectory, seen = resting(path[0], period), None
+            trajectory, seen = resting(chain, path[0], period), None
             return _success(watch, space, padding, np.vstack([path, path]), trajectory, seen, iterations, count)
         blended = BlendedPath(path, np.zeros(len(path) - 2)) if law is TimeLaw.RUCKIG else round_corners(space, path)
         watch.enter(PlanPhase.TIME_LAW, polyline_length(path))
         trajectory, seen = timed_trajectory(blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period)
+        trajectory = replace(trajectory, joint_names=chain.joint_names)
         watch.enter(PlanPhase.VERIFICATION, polyline_length(path))
         seen = seen.compared(trajectory, space.unpadded)
         watch.check()
@@ -166,10 +169,10 @@ def touching(checker: Checker, q: Array, snapshot: WorldSnapshot) -> str:
     return f" ({', '.join(hits[:3])})" if hits else " (the arm with itself)"
 
 
-def resting(q: Array, period: float) -> JointTrajectory:
-    """Staying where one is."""
+def resting(chain: Chain, q: Array, period: float) -> JointTrajectory:
+    """A trajectory that stays at one configuration."""
     still = np.zeros((2, q.size))
-    return JointTrajectory(np.array([0.0, period]), np.vstack([q, q]), still, still.copy())
+    return JointTrajectory([0.0, period], np.vstack([q, q]), still, still.copy(), joint_names=chain.joint_names)
 
 
 def polyline_length(path: Array) -> float:

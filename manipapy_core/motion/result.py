@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..trajectory.point_to_point import JointTrajectory
+from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
 from .verify import Verification
 

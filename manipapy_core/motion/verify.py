@@ -12,8 +12,8 @@ from ..compiler import kernels_of
 from ..errors import InputError
 from ..model.chain import Chain
 from ..trajectory.bounds import MotionBounds
-from ..trajectory.point_to_point import JointTrajectory
-from ..trajectory.quintics import SUBSTEPS, evaluate_quintics, quintic_coefficients, worst_ratios
+from ..trajectory.joint_trajectory import JointTrajectory
+from ..trajectory.spline import SUBSTEPS, Spline
 from ..typing import Array
 from .space import STEP, PlanningSpace
 
@@ -65,7 +65,7 @@ class Verification:
 
     def compared(self, trajectory: JointTrajectory, space: PlanningSpace) -> Verification:
         """The same with a dense comparison with the world."""
-        hit, looks = first_collision(trajectory, quintic_coefficients(trajectory), space)
+        hit, looks = first_collision(Spline.of(trajectory), space)
         return replace(self, collision_time=hit, looks=looks)
 
 
@@ -82,17 +82,20 @@ def verify(
         space: Compares with the world so densely that nothing between two looks can touch.
         efforts: The arm's inverse dynamics, if efforts are limited.
     """
-    coefficients, widths = quintic_coefficients(trajectory), np.diff(trajectory.times)
-    limits = (bounds.velocity, bounds.acceleration, bounds.jerk, bounds.lower, bounds.upper)
-    worst = worst_ratios(coefficients, widths, *limits)
+    trajectory.states()  # without velocities and accelerations it has jumps that no polynomial shows
+    spline = Spline.of(trajectory)
+    *rates, lowest, highest = spline.extremes()
+    limits = (bounds.velocity, bounds.acceleration, bounds.jerk)
+    velocity, acceleration, jerk = (float(np.max(most / limit)) for most, limit in zip(rates, limits))
+    outside = max(0.0, float(np.max(np.maximum(bounds.lower - lowest, highest - bounds.upper))))
     effort = 0.0
     if efforts is not None and np.isfinite(bounds.effort).any():
-        share = np.tile(np.arange(SUBSTEPS + 1) / SUBSTEPS, (len(widths), 1))
-        states = evaluate_quintics(coefficients[:, None], widths[:, None], share)
-        torques = efforts(*(values.reshape(-1, coefficients.shape[2]) for values in states[:3]))
+        count = len(spline.lengths)
+        segment = np.repeat(np.arange(count), SUBSTEPS + 1)
+        states = spline.within(segment, np.tile(np.arange(SUBSTEPS + 1) / SUBSTEPS, count))
+        torques = efforts(*(np.ascontiguousarray(states[:, order]) for order in range(3)))
         effort = float(np.max(np.abs(torques) / bounds.effort))
-    hit, looks = (None, 0) if space is None else first_collision(trajectory, coefficients, space)
-    velocity, acceleration, jerk, outside = worst.tolist()
+    hit, looks = (None, 0) if space is None else first_collision(spline, space)
     return Verification(velocity, acceleration, jerk, effort, outside, jump_of(trajectory, bounds), hit, looks)
 
 
@@ -103,43 +106,38 @@ def jump_of(trajectory: JointTrajectory, bounds: MotionBounds) -> float:
     return max(0.0, float(np.max(steps - allowed)))
 
 
-def first_collision(trajectory: JointTrajectory, coefficients: Array, space: PlanningSpace) -> tuple[float | None, int]:
+def first_collision(spline: Spline, space: PlanningSpace) -> tuple[float | None, int]:
     """When it first collides [s], and how many configurations were looked at.
 
     All intervals are looked at with a thicker robot first, and those where that one touches with the robot itself.
     """
-    looks, pending = 0, np.arange(len(coefficients))
+    looks, pending = 0, np.arange(len(spline.lengths))
     for robot in (space.thicker, space):
-        interval, share = dense_shares(trajectory, coefficients, pending, robot)
+        segment, share = dense_shares(spline, pending, robot)
         looks += len(share)
-        q = coefficients[interval, 5]
-        for k in range(4, -1, -1):
-            q = q * share[:, None] + coefficients[interval, k]
-        hits = np.flatnonzero(robot.collides(q))
-        pending = np.unique(interval[hits])
+        hits = np.flatnonzero(robot.collides(spline.positions_within(segment, share)))
+        pending = np.unique(segment[hits])
         if not len(hits):
             return None, looks
-    begin, width = trajectory.times[interval[hits[0]]], np.diff(trajectory.times)[interval[hits[0]]]
-    return float(begin + share[hits[0]] * width), looks
+    first = segment[hits[0]]
+    return float(spline.times[first] + share[hits[0]] * spline.lengths[first]), looks
 
 
-def dense_shares(
-    trajectory: JointTrajectory, coefficients: Array, intervals: NDArray[np.int64], space: PlanningSpace
-) -> tuple[NDArray[np.int64], Array]:
+def dense_shares(spline: Spline, segments: NDArray[np.int64], space: PlanningSpace) -> tuple[NDArray[np.int64], Array]:
     """Intervals and shares of them, both ends included, so dense that they speak for all in between.
 
     In each interval a joint moves at most by the sizes of its polynomial's terms; that bounds how far points of the
     arm travel between two looks.
     """
-    c = np.abs(coefficients[intervals, 1:])
-    ways = np.abs(np.diff(trajectory.positions, axis=0))[intervals]
+    c = np.abs(spline.coefficients[segments, 1:])
+    ways = np.abs(np.diff(spline.positions, axis=0))[segments]
     bound = np.minimum(ways + c[:, 1:].sum(axis=1), c.sum(axis=1))
     joint_steps = np.linalg.norm(bound, axis=1) / STEP
     counts = np.ceil(np.maximum(bound @ space.certifying_weights, joint_steps)).astype(np.int64) + 1
     if counts.sum() > MOST_LOOKS:
         raise TooManyLooks(int(counts.sum()))
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(intervals, counts), within / np.repeat(np.maximum(counts - 1, 1), counts)
+    return np.repeat(segments, counts), within / np.repeat(np.maximum(counts - 1, 1), counts)
 
 
 class TooManyLooks(InputError):

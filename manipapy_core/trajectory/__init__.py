@@ -1,28 +1,25 @@
-"""Trajectories: joint curves, splines, SE(3) motions and motion bounds, shared by planning and control."""
+"""Trajectories, splines, SE(3) curves and motion bounds, shared by planning, control and nodes."""
 
 from .batches import joint_trajectories
-from .bounds import MissingLimit, MotionBounds, motion_bounds
-from .braking import BrakingLimits
-from .point_to_point import (
-    JointTrajectory,
-    ScrewTrajectory,
-    TimeScaling,
-    joint_trajectory,
-    line_trajectory,
-    screw_trajectory,
-)
-from .spline import Spline
+from .bounds import BrakingLimits, MissingLimit, MotionBounds, motion_bounds
+from .joint_trajectory import JointTrajectory, TimeScaling, concatenated, joint_trajectory
+from .se3 import PoseTrajectory, interpolate_pose, line_poses, line_trajectory, screw_trajectory
+from .spline import Segment, Spline
 
 __all__ = [
     "BrakingLimits",
     "JointTrajectory",
     "MissingLimit",
     "MotionBounds",
-    "ScrewTrajectory",
+    "PoseTrajectory",
+    "Segment",
     "Spline",
     "TimeScaling",
+    "concatenated",
+    "interpolate_pose",
     "joint_trajectories",
     "joint_trajectory",
+    "line_poses",
     "line_trajectory",
     "motion_bounds",
     "screw_trajectory",

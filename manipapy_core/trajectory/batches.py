@@ -1,4 +1,4 @@
-"""Many point-to-point motions at once: one pass over memory, which is all that it costs."""
+"""Batches of point-to-point motions, written in one pass over memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..compiler import kernels
 from ..errors import InputError, ShapeError
 from ..jit import njit
 from ..typing import Array
-from .point_to_point import JointTrajectory, TimeScaling, _normalised_times, _numbers
+from .joint_trajectory import JointTrajectory, TimeScaling, finite_array, path_fraction
 
 
 def joint_trajectories(
@@ -27,21 +26,21 @@ def joint_trajectories(
     dtype: DTypeLike = np.float64,
     out: NDArray[np.floating] | None = None,
 ) -> JointTrajectory:
-    """Many motions, each as `joint_trajectory` gives it; arrays have the motions as their first axis.
+    """Many motions as `joint_trajectory` computes them; the first axis of the arrays is the motion.
 
     Args:
         starts: Joint positions [rad or m], shape (motions, n).
         goals: Joint positions [rad or m], shape (motions, n).
-        duration: Of every motion [s], positive.
+        duration: The same for every motion [s], positive.
         samples: Number of equally spaced times, at least 2.
         dtype: Of the result: float64, or float32 for half the memory and half the time.
         out: Memory for positions, velocities and accelerations, shape (3, motions, samples, n), contiguous; the
-            result then shares it. New memory takes longer to come by than it takes to fill.
+            result then shares it. Allocating new memory takes longer than filling it.
     """
-    starts, goals = _numbers(starts, "starts"), _numbers(goals, "goals")
+    starts, goals = finite_array(starts, "starts"), finite_array(goals, "goals")
     if starts.ndim != 2 or starts.shape != goals.shape or not starts.size:
         raise ShapeError("goals", f"the shape of starts, {starts.shape}, with two axes", goals.shape)
-    u, rate = _normalised_times(duration, samples)
+    law = path_fraction(duration, samples, scaling)
     wanted = np.dtype(dtype if out is None else out.dtype)
     if wanted not in (np.float32, np.float64):
         raise InputError(f"dtype is {wanted}; give float32 or float64")
@@ -49,18 +48,18 @@ def joint_trajectories(
     rows = np.empty(shape, wanted) if out is None else out
     if rows.shape != shape or not rows.flags.c_contiguous:
         raise ShapeError("out", f"{shape}, contiguous", rows.shape)
-    # All motions share one law: its three rows for a joint that goes from 0 to 1.
-    laws: Array = kernels.joint_trajectory(scaling.value, 1).run(u, np.zeros(1), np.ones(1), rate)[..., 0].T
+    # All motions share the path fraction and its derivatives.
+    laws: Array = np.concatenate([law.s, law.rate, law.rate_change], axis=1).T
     spread = np.repeat(laws, starts.shape[1], axis=1).astype(wanted)
     fill(starts.astype(wanted), (goals - starts).astype(wanted), spread, rows.reshape(3, len(starts), -1))
-    rows[0, :, -1] = goals  # exactly, whatever rounding says
-    return JointTrajectory(u[:, 0] * duration, *rows)
+    rows[0, :, -1] = goals  # exact at the end, without rounding
+    return JointTrajectory(law.times, *rows)
 
 
 def _stream(typing_context, target, start, way, law, kind):  # type: ignore[no-untyped-def]
-    """Writes start + way · law for one vector past the caches: what is written here is not read again soon.
+    """Writes start + way · law for one vector with a non-temporal store, past the caches.
 
-    Without the hint every line of memory is read before it is overwritten, which takes as long as the writing.
+    Without the hint every cache line is read before it is overwritten, which takes as long as the writing.
 
     Args:
         target: Address, a multiple of the 32 bytes of a vector; the next three are addresses too.
@@ -84,7 +83,7 @@ def _stream(typing_context, target, start, way, law, kind):  # type: ignore[no-u
 
 
 def _fence(typing_context):  # type: ignore[no-untyped-def]
-    """Makes what was streamed visible to other threads."""
+    """Makes non-temporal stores visible to other threads."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         builder.fence("seq_cst")
@@ -101,7 +100,7 @@ fence: Any = intrinsic(_fence)
 
 @njit(cache=True, nogil=True)
 def fill(starts, ways, laws, out):  # type: ignore[no-untyped-def]
-    """Positions, velocities and accelerations of every motion, all its samples as one row."""
+    """Writes positions, velocities and accelerations of every motion, all its samples as one row."""
     n = starts.shape[1]
     nothing = np.zeros(n, starts.dtype)
     pattern = np.empty((2, n * (VECTOR // starts.itemsize)), starts.dtype)
@@ -116,8 +115,8 @@ def fill(starts, ways, laws, out):  # type: ignore[no-untyped-def]
 def fill_row(row, start, way, law, pattern):  # type: ignore[no-untyped-def]
     """Element by element up to the first whole vector of memory, vector by vector, and the rest.
 
-    Joints and vectors come round together after as many vectors as there are joints: `pattern` takes the starts and
-    ways of one such round, which stay in the nearest cache.
+    The pattern of joints repeats after as many vectors as there are joints: `pattern` takes the starts and ways of
+    one such period, which stay in the nearest cache.
     """
     n, width, size = start.shape[0], row.shape[0], row.itemsize
     step, i = VECTOR // size, 0

@@ -16,7 +16,8 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from manipapy_core.control import ErrorCode, GoalRefused, GoalTolerances, JointTolerance, JointTrajectory, Status
+from manipapy_core.control import ErrorCode, GoalRefused, GoalTolerances, JointTolerance, Status
+from manipapy_core.trajectory import JointTrajectory
 from manipapy_core.typing import Array
 
 from ..realtime.cdr_templates import Marks, MessageTemplate, motion_bytes, time_bytes
@@ -98,12 +99,16 @@ def trajectory_from_message(message: TrajectoryMessage, start_time: float | None
     for index, point in enumerate(points):
         if len(point.effort):
             raise _invalid(f"point {index} has efforts; give positions, and velocities and accelerations if known")
+    joints = len(message.joint_names)
+    positions = _rows("positions", points, joints)
+    if positions is None and points:
+        raise _invalid("a trajectory needs positions; velocities alone do not say where to go")
     return JointTrajectory(
-        joint_names=tuple(message.joint_names),
-        times=np.array([seconds(point.time_from_start) for point in points]),
-        positions=_rows("positions", points, len(message.joint_names)),
-        velocities=_rows("velocities", points, len(message.joint_names)),
-        accelerations=_rows("accelerations", points, len(message.joint_names)),
+        [seconds(point.time_from_start) for point in points],
+        np.zeros((0, joints)) if positions is None else positions,
+        _rows("velocities", points, joints),
+        _rows("accelerations", points, joints),
+        joint_names=message.joint_names,
         start_time=start_time,
     )
 

@@ -193,11 +193,11 @@ def result_message(result: PlanResult, joint_names: tuple[str, ...]) -> PlanMoti
 
 
 def trajectory_message(trajectory: JointTrajectory, joint_names: tuple[str, ...]) -> TrajectoryMessage:
-    """Positions, velocities and accelerations at their times."""
+    """Positions, and velocities and accelerations if known, at their times."""
     message = TrajectoryMessage(joint_names=list(joint_names))
-    rows = zip(trajectory.positions, trajectory.velocities, trajectory.accelerations, strict=True)
-    for t, row in zip(trajectory.times.tolist(), rows, strict=True):
-        sample = point(*row)
+    known = (trajectory.positions, trajectory.velocities, trajectory.accelerations)
+    for index, t in enumerate(trajectory.times.tolist()):
+        sample = point(*(None if rows is None else rows[index] for rows in known))
         sec, nanosec = divmod(round(t * 1e9), 1_000_000_000)
         sample.time_from_start = Duration(sec=sec, nanosec=nanosec)
         message.points.append(sample)

@@ -14,14 +14,13 @@ from manipapy_core.control import (
     ArmController,
     ControllerSettings,
     Hold,
-    JointTrajectory,
     Law,
     Reference,
     SimulatedArm,
     State,
 )
 from manipapy_core.model.chain import Chain
-from manipapy_core.trajectory import BrakingLimits
+from manipapy_core.trajectory import BrakingLimits, JointTrajectory
 
 Array = NDArray[np.float64]
 DT = 1e-3
@@ -172,4 +171,4 @@ class Rig:
 def move(chain: Chain, goal: Array, duration: float, **options: object) -> JointTrajectory:
     """One point, reached at rest after a time: a quintic from wherever the arm is."""
     zero = np.zeros((1, chain.n))
-    return JointTrajectory(chain.joint_names, [duration], [goal], zero, zero, **options)  # type: ignore[arg-type]
+    return JointTrajectory([duration], [goal], zero, zero, **options, joint_names=chain.joint_names)  # type: ignore[arg-type]

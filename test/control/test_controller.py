@@ -22,7 +22,6 @@ from manipapy_core.control import (
     GainError,
     GoalRefused,
     GuardSettings,
-    JointTrajectory,
     LoopSettings,
     PeriodicLoop,
     SimulatedArm,
@@ -30,6 +29,7 @@ from manipapy_core.control import (
     make_law,
 )
 from manipapy_core.control.controller import CAPACITY, InboxFull
+from manipapy_core.trajectory import JointTrajectory
 
 FOLLOWING = [name for name in LAWS if LAWS[name].follows and name != "pd"]
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_set_is_refused_and_changes_nothing():
     with pytest.raises(InputError, match="speed"):
         rig.controller.set_speed(0.0)
     with pytest.raises(GoalRefused):
-        rig.controller.submit(JointTrajectory(UR5.joint_names, [1.0], [[np.nan] * 6]))
+        rig.controller.submit(JointTrajectory([1.0], [[np.nan] * 6], joint_names=UR5.joint_names))
     goal = rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
     rig.run(2.5)
     assert goal.outcome.succeeded and rig.controller.status().law == "computed_torque"

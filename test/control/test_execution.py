@@ -14,8 +14,8 @@ from manipapy_core.control import (
     GoalStatus,
     GoalTolerances,
     JointTolerance,
-    JointTrajectory,
 )
+from manipapy_core.trajectory import JointTrajectory
 
 NAMES = UR5.joint_names
 HOME_, AWAY_ = HOME["ur5"], AWAY["ur5"]
@@ -62,7 +62,7 @@ def test_the_arm_follows_what_the_points_carry(carried):
     slope = np.gradient(path, times, axis=0)
     slope[[0, -1]] = 0.0
     extras = [slope, np.zeros_like(slope)][:carried]
-    goal = r.controller.submit(JointTrajectory(NAMES, times, path, *extras))
+    goal = r.controller.submit(JointTrajectory(times, path, *extras, joint_names=NAMES))
     r.run(3.0)
     assert goal.outcome.succeeded, goal.outcome.text
     at = [r.mark() - 1 - round((3.0 - t) / DT) for t in times[1:-1]]
@@ -73,14 +73,16 @@ def test_jumbled_names_move_the_right_joints():
     r = rig()
     order = [5, 2, 0, 4, 1, 3]
     zero = np.zeros((1, 6))
-    goal = r.controller.submit(JointTrajectory([NAMES[j] for j in order], [2.0], [AWAY_[order]], zero, zero))
+    goal = r.controller.submit(
+        JointTrajectory([2.0], [AWAY_[order]], zero, zero, joint_names=[NAMES[j] for j in order])
+    )
     r.run(2.5)
     assert goal.outcome.succeeded and np.abs(r.arm.q - AWAY_).max() < 2e-3
 
 
 def test_joints_that_are_not_named_stay_where_they_are():
     r = rig()
-    goal = r.controller.submit(JointTrajectory(["elbow_joint"], [1.5], [[0.7]], [[0.0]], [[0.0]]))
+    goal = r.controller.submit(JointTrajectory([1.5], [[0.7]], [[0.0]], [[0.0]], joint_names=["elbow_joint"]))
     r.run(2.0)
     assert goal.outcome.succeeded
     others = [0, 1, 3, 4, 5]
@@ -92,7 +94,7 @@ def test_joints_that_a_replacing_goal_does_not_name_slow_down_and_stay():
     r = rig()
     r.controller.submit(move(UR5, AWAY_, 2.0))
     r.run(1.0)
-    goal = r.controller.submit(JointTrajectory(["elbow_joint"], [2.0], [[1.0]], [[0.0]], [[0.0]]))
+    goal = r.controller.submit(JointTrajectory([2.0], [[1.0]], [[0.0]], [[0.0]], joint_names=["elbow_joint"]))
     blocks = references(r, 3.0)
     assert is_smooth(blocks)
     assert goal.outcome.succeeded and r.still_within(r.mark() - 300, 0.0)
@@ -147,7 +149,7 @@ def test_a_goal_that_joins_in_mid_motion_is_blended():
     start = status.q_ref + 0.02
     points = np.array([start, start + 0.2 * status.qd_ref, AWAY_])
     speeds = np.array([0.8 * status.qd_ref, 0.5 * status.qd_ref, np.zeros(6)])
-    goal = r.controller.submit(JointTrajectory(NAMES, [0.0, 0.5, 2.0], points, speeds))
+    goal = r.controller.submit(JointTrajectory([0.0, 0.5, 2.0], points, speeds, joint_names=NAMES))
     blocks = references(r, 4.0)
     assert goal.outcome.succeeded, goal.outcome.text
     assert is_smooth(blocks)
@@ -171,7 +173,7 @@ def test_a_start_in_the_past_is_joined_under_way():
     path = HOME_ + 0.02 * (1 - np.cos(0.5 * np.pi * t))[:, None] * np.ones(6)
     speed = 0.01 * np.pi * np.sin(0.5 * np.pi * t)[:, None] * np.ones(6)
     speed[-1] = 0.0
-    goal = r.controller.submit(JointTrajectory(NAMES, t, path, speed, start_time=r.now - 3.0))
+    goal = r.controller.submit(JointTrajectory(t, path, speed, start_time=r.now - 3.0, joint_names=NAMES))
     blocks = references(r, 2.0)
     assert goal.outcome.succeeded, goal.outcome.text
     assert is_smooth(blocks)
@@ -179,7 +181,7 @@ def test_a_start_in_the_past_is_joined_under_way():
 
 def test_a_start_far_from_the_arm_is_refused_and_the_arm_stays():
     r = rig()
-    goal = r.controller.submit(JointTrajectory(NAMES, [0.0, 1.0], [AWAY_, AWAY_]))
+    goal = r.controller.submit(JointTrajectory([0.0, 1.0], [AWAY_, AWAY_], joint_names=NAMES))
     mark = r.mark()
     r.run(0.5)
     assert goal.outcome.code is ErrorCode.INVALID_GOAL
@@ -199,7 +201,7 @@ def test_a_refused_goal_does_not_disturb_the_one_under_way():
     r = rig()
     goal = r.controller.submit(move(UR5, AWAY_, 2.0))
     r.run(1.0)
-    bad = r.controller.submit(JointTrajectory(NAMES, [0.0, 1.0], [HOME_ - 1.0, HOME_ - 1.0]))
+    bad = r.controller.submit(JointTrajectory([0.0, 1.0], [HOME_ - 1.0, HOME_ - 1.0], joint_names=NAMES))
     r.run(1.5)
     assert not bad.outcome.succeeded and goal.outcome.succeeded
 
@@ -287,7 +289,7 @@ def test_continuous_joints_take_goals_whole_turns_away():
     execution = Execution(chain, q)
     goal = np.where(spinning, 0.5, 0.2)
     zero = np.zeros((1, chain.n))
-    plan = prepare(chain, JointTrajectory(chain.joint_names, [1.0], [goal], zero, zero))
+    plan = prepare(chain, JointTrajectory([1.0], [goal], zero, zero, joint_names=chain.joint_names))
     execution.start(plan, 0.0)
     for tick in range(1200):
         state = State(execution.reference.q.copy(), execution.reference.qd.copy())
@@ -304,6 +306,6 @@ def test_ten_thousand_points_are_executed():
     s = u**3 * (10 - 15 * u + 6 * u * u)
     ds = 30 * u * u * (1 - u) ** 2 / 2.0
     path, speed = HOME_ + np.outer(s, AWAY_ - HOME_), np.outer(ds, AWAY_ - HOME_)
-    goal = r.controller.submit(JointTrajectory(NAMES, t, path, speed))
+    goal = r.controller.submit(JointTrajectory(t, path, speed, joint_names=NAMES))
     r.run(2.5)
     assert goal.outcome.succeeded and np.abs(r.arm.q - AWAY_).max() < 2e-3

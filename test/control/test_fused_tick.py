@@ -18,9 +18,9 @@ from manipapy_core.control import (
     FilterSettings,
     GoalPhase,
     GuardSettings,
-    JointTrajectory,
     Status,
 )
+from manipapy_core.trajectory import JointTrajectory
 
 DURATION, POINT = 2.0, 0.02
 """Of the motion, and between its points [s]."""
@@ -62,7 +62,7 @@ class Twins:
     def start_goal(self) -> None:
         times = np.arange(1, round(DURATION / POINT) + 1) * POINT
         points = np.array([quintic(HOME[self.robot], AWAY[self.robot], DURATION, t) for t in times])
-        self.both(lambda c: c.submit(JointTrajectory(self.chain.joint_names, times, *points.transpose(1, 0, 2))))
+        self.both(lambda c: c.submit(JointTrajectory(times, *points.transpose(1, 0, 2))))
         self._start = self.now
 
     def usual(self) -> Measured:
@@ -194,12 +194,12 @@ def test_a_path_tolerance_aborts_the_same_way(twins):
 @pytest.mark.parametrize(("excess", "quick"), [(-1e-4, True), (-2e-9, False), (1e-12, False), (1e-4, False)])
 def test_near_a_limit_the_long_way_decides(excess, quick):
     """A tracking error that is allowed, or not, by a hair; the goal is to stay."""
-    allowed, chain = 1e-3, ARMS["ur5"]
+    allowed = 1e-3
     # No torque rate is too high, so that it is this check alone which matters.
     twins = Twins("ur5", ControllerSettings(guard=GuardSettings(tracking_error=allowed, effort_rise_time=1e-6)))
     twins.run(250)
     stay = np.stack([HOME["ur5"], HOME["ur5"]])
-    twins.both(lambda c: c.submit(JointTrajectory(chain.joint_names, [0.02, 10.0], stay, 0.0 * stay, 0.0 * stay)))
+    twins.both(lambda c: c.submit(JointTrajectory([0.02, 10.0], stay, 0.0 * stay, 0.0 * stay)))
     still = [Measured(twins.now + k * DT, HOME["ur5"], np.zeros(6), twins.now + k * DT) for k in range(101)]
     for told in still[:100]:
         twins.tick(told)
@@ -223,7 +223,7 @@ def test_near_a_limit_the_long_way_decides(excess, quick):
         lambda c: c.set_payload(Payload(0.5)),
         lambda c: c.watch_for_collisions(lambda state, reference: 0.5),
         lambda c: c.fail(RuntimeError("a test")),
-        lambda c: c.submit(JointTrajectory(c.chain.joint_names, [1.0], [HOME["ur5" if c.chain.n == 6 else "panda"]])),
+        lambda c: c.submit(JointTrajectory([1.0], [HOME["ur5" if c.chain.n == 6 else "panda"]])),
     ],
     ids=["cancel", "hold", "stop", "speed", "law", "gains", "payload", "collisions", "failure", "goal"],
 )

@@ -14,9 +14,9 @@ from manipapy_core.control import (
     GoalRefused,
     GoalTolerances,
     JointTolerance,
-    JointTrajectory,
     prepare,
 )
+from manipapy_core.trajectory import JointTrajectory
 
 NAMES = UR5.joint_names
 TIMES = [0.5, 1.0, 2.0]
@@ -38,16 +38,23 @@ def changed(array, index, value):
 
 
 def test_a_good_goal_is_taken():
-    plan = prepare(UR5, JointTrajectory(NAMES, TIMES, POINTS, ZERO, ZERO))
+    plan = prepare(UR5, JointTrajectory(TIMES, POINTS, ZERO, ZERO, joint_names=NAMES))
     assert plan.spline.duration == 2.0 and plan.named.all() and not plan.partial
 
 
 def test_joint_order_does_not_matter():
     order = [3, 0, 5, 1, 4, 2]
-    straight = prepare(UR5, JointTrajectory(NAMES, TIMES, POINTS, ZERO))
-    jumbled = prepare(UR5, JointTrajectory([NAMES[j] for j in order], TIMES, POINTS[:, order], ZERO))
+    straight = prepare(UR5, JointTrajectory(TIMES, POINTS, ZERO, joint_names=NAMES))
+    jumbled = prepare(UR5, JointTrajectory(TIMES, POINTS[:, order], ZERO, joint_names=[NAMES[j] for j in order]))
     t = np.linspace(0.5, 2.0, 50)
     assert np.array_equal(straight.spline.sample_many(t), jumbled.spline.sample_many(t))
+
+
+def test_without_names_the_columns_are_the_joints_of_the_chain():
+    named = prepare(UR5, JointTrajectory(TIMES, POINTS, ZERO, joint_names=NAMES))
+    unnamed = prepare(UR5, JointTrajectory(TIMES, POINTS, ZERO))
+    assert np.array_equal(named.spline.coefficients, unnamed.spline.coefficients) and not unnamed.partial
+    refused(ErrorCode.INVALID_GOAL, "3 points of 6 joints", JointTrajectory(TIMES, POINTS[:, :5]))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -56,24 +63,25 @@ def test_numbers_that_are_not_finite_are_refused_everywhere(which, value):
     parts = {"times": TIMES, "positions": POINTS, "velocities": ZERO, "accelerations": ZERO}
     parts[which] = changed(parts[which], 1 if which == "times" else (1, 2), value)
     match = "time of point 1" if which == "times" else f"{which} of joint 'elbow_joint' at point 1"
-    refused(ErrorCode.INVALID_GOAL, match, JointTrajectory(NAMES, **parts))
+    refused(ErrorCode.INVALID_GOAL, match, JointTrajectory(**parts, joint_names=NAMES))
 
 
 @pytest.mark.parametrize(
     ("match", "trajectory"),
     [
-        ("times must increase", JointTrajectory(NAMES, [0.5, 0.5, 1.0], POINTS)),
-        (r"point 2 \(0.4 s\) is not after", JointTrajectory(NAMES, [0.1, 0.5, 0.4], POINTS)),
-        ("first point is at -1", JointTrajectory(NAMES, [-1.0, 0.5, 1.0], POINTS)),
-        ("at least one point", JointTrajectory(NAMES, [], np.zeros((0, 6)))),
-        ("3 points of 6 joints", JointTrajectory(NAMES, TIMES, POINTS[:2])),
-        ("3 points of 6 joints", JointTrajectory(NAMES, TIMES, POINTS[:, :5])),
-        ("velocities have shape", JointTrajectory(NAMES, TIMES, POINTS, ZERO[:1])),
-        ("accelerations have shape", JointTrajectory(NAMES, TIMES, POINTS, ZERO, ZERO[:, :2])),
-        ("not a table of numbers", JointTrajectory(NAMES, TIMES, [[1, 2], [1], [1, 2, 3]])),
-        ("not a table of numbers", JointTrajectory(NAMES, TIMES, [["a"] * 6] * 3)),
-        ("shoulder_pan_joint.*last point", JointTrajectory(NAMES, TIMES, POINTS, changed(ZERO, (2, 0), 0.1))),
-        ("start time", JointTrajectory(NAMES, TIMES, POINTS, start_time=np.nan)),
+        ("times must increase", JointTrajectory([0.5, 0.5, 1.0], POINTS, joint_names=NAMES)),
+        (r"point 2 \(0.4 s\) is not after", JointTrajectory([0.1, 0.5, 0.4], POINTS, joint_names=NAMES)),
+        ("first point is at -1", JointTrajectory([-1.0, 0.5, 1.0], POINTS, joint_names=NAMES)),
+        ("at least one point", JointTrajectory([], np.zeros((0, 6)), joint_names=NAMES)),
+        ("3 points of 6 joints", JointTrajectory(TIMES, POINTS[:2], joint_names=NAMES)),
+        ("3 points of 6 joints", JointTrajectory(TIMES, POINTS[:, :5], joint_names=NAMES)),
+        ("velocities have shape", JointTrajectory(TIMES, POINTS, ZERO[:1], joint_names=NAMES)),
+        ("accelerations have shape", JointTrajectory(TIMES, POINTS, ZERO, ZERO[:, :2], joint_names=NAMES)),
+        (
+            "shoulder_pan_joint.*last point",
+            JointTrajectory(TIMES, POINTS, changed(ZERO, (2, 0), 0.1), joint_names=NAMES),
+        ),
+        ("start time", JointTrajectory(TIMES, POINTS, start_time=np.nan, joint_names=NAMES)),
     ],
 )
 def test_what_cannot_be_executed_is_refused(match, trajectory):
@@ -89,11 +97,11 @@ def test_what_cannot_be_executed_is_refused(match, trajectory):
     ],
 )
 def test_joints_that_do_not_fit_are_refused_by_name(match, names):
-    refused(ErrorCode.INVALID_JOINTS, match, JointTrajectory(names, TIMES, POINTS[:, : len(names)]))
+    refused(ErrorCode.INVALID_JOINTS, match, JointTrajectory(TIMES, POINTS[:, : len(names)], joint_names=names))
 
 
 def test_a_partial_list_is_taken_or_refused_as_the_settings_say():
-    trajectory = JointTrajectory(NAMES[2:4], TIMES, POINTS[:, 2:4])
+    trajectory = JointTrajectory(TIMES, POINTS[:, 2:4], joint_names=NAMES[2:4])
     plan = prepare(UR5, trajectory)
     assert plan.partial and plan.named.tolist() == [False, False, True, True, False, False]
     strict = ExecutionSettings(allow_partial=False)
@@ -101,7 +109,7 @@ def test_a_partial_list_is_taken_or_refused_as_the_settings_say():
 
 
 def test_positions_beyond_the_limits_are_refused_with_joint_value_limit_and_time():
-    trajectory = JointTrajectory(NAMES, TIMES, changed(POINTS, (1, 3), 7.0))
+    trajectory = JointTrajectory(TIMES, changed(POINTS, (1, 3), 7.0), joint_names=NAMES)
     refused(ErrorCode.INVALID_GOAL, r"position of joint 'wrist_1_joint' is 7 rad at 1.000 s.*6.283", trajectory)
 
 
@@ -110,23 +118,23 @@ def test_an_overshoot_between_points_is_found():
     q = np.array([[0.0, 0.0, 0.0, -0.1, 0.0, 1.0, 0.0]] * 2)
     fast = np.array([[0.0] * 7, [0.0] * 7])
     fast[0, 3] = 1.5
-    trajectory = JointTrajectory(PANDA.joint_names, [1.0, 2.0], q, fast)
+    trajectory = JointTrajectory([1.0, 2.0], q, fast, joint_names=PANDA.joint_names)
     with pytest.raises(GoalRefused, match="position of joint 'panda_joint4'"):
         prepare(PANDA, trajectory)
 
 
 def test_a_velocity_beyond_the_limit_is_found_even_if_only_positions_are_given():
-    trajectory = JointTrajectory(NAMES, [0.5, 0.6, 0.7], POINTS)
+    trajectory = JointTrajectory([0.5, 0.6, 0.7], POINTS, joint_names=NAMES)
     refused(ErrorCode.INVALID_GOAL, r"velocity of joint 'shoulder_pan_joint' is 5 rad/s.*±3.142", trajectory)
 
 
 def test_a_moving_end_may_be_allowed():
-    moving = JointTrajectory(NAMES, TIMES, POINTS, changed(ZERO, (2, 0), 0.1))
+    moving = JointTrajectory(TIMES, POINTS, changed(ZERO, (2, 0), 0.1), joint_names=NAMES)
     prepare(UR5, moving, settings=ExecutionSettings(allow_moving_end=True))
 
 
 def test_a_trajectory_that_is_over_is_refused_with_the_hint_at_clocks():
-    old = JointTrajectory(NAMES, TIMES, POINTS, start_time=10.0)
+    old = JointTrajectory(TIMES, POINTS, start_time=10.0, joint_names=NAMES)
     refused(ErrorCode.OLD_HEADER_TIMESTAMP, "3.000 s ago.*same clock", old, now=15.0)
     prepare(UR5, old, now=11.0)
 
@@ -136,7 +144,7 @@ def test_ten_thousand_points_take_a_blink():
     positions = HOME["ur5"] + 0.3 * np.sin(t)[:, None] * np.ones(6)
     velocities = 0.3 * np.cos(t)[:, None] * np.ones(6)
     velocities[-1] = 0.0
-    trajectory = JointTrajectory(NAMES, t, positions, velocities, -positions + HOME["ur5"])
+    trajectory = JointTrajectory(t, positions, velocities, -positions + HOME["ur5"], joint_names=NAMES)
     prepare(UR5, trajectory)
     started = time.perf_counter()
     plan = prepare(UR5, trajectory)
@@ -154,17 +162,17 @@ def test_tolerances_zero_is_the_default_and_minus_one_checks_nothing():
         goal=[JointTolerance("elbow_joint", 0.0, 0.5)],
         goal_time=-1.0,
     )
-    limits = prepare(UR5, JointTrajectory(NAMES, TIMES, POINTS), asked, settings=settings).limits
+    limits = prepare(UR5, JointTrajectory(TIMES, POINTS, joint_names=NAMES), asked, settings=settings).limits
     assert limits.path_position[[0, 2]].tolist() == [0.2, 0.05] and limits.path_position[3] > 1e9
     assert limits.goal_position.tolist() == [0.02] * 6 and limits.goal_velocity[2] == 0.5
     assert limits.goal_time > 1e9 and not limits.checks_path_velocity
-    plain = prepare(UR5, JointTrajectory(NAMES, TIMES, POINTS), settings=settings).limits
+    plain = prepare(UR5, JointTrajectory(TIMES, POINTS, joint_names=NAMES), settings=settings).limits
     assert plain.goal_time == 3.0
 
 
 @pytest.mark.parametrize("value", [-2.0, -0.5, np.nan])
 def test_tolerances_that_mean_nothing_are_refused(value):
-    trajectory = JointTrajectory(NAMES, TIMES, POINTS)
+    trajectory = JointTrajectory(TIMES, POINTS, joint_names=NAMES)
     bad = GoalTolerances(path=[JointTolerance("elbow_joint", value)])
     refused(ErrorCode.INVALID_GOAL, "elbow_joint.*−1 for no check", trajectory, bad)
     refused(ErrorCode.INVALID_GOAL, "goal_time", trajectory, GoalTolerances(goal_time=value))
@@ -172,4 +180,4 @@ def test_tolerances_that_mean_nothing_are_refused(value):
 
 def test_a_tolerance_for_a_joint_that_is_not_there_is_refused():
     bad = GoalTolerances(goal=[JointTolerance("knee", 0.1)])
-    refused(ErrorCode.INVALID_JOINTS, "knee", JointTrajectory(NAMES, TIMES, POINTS), bad)
+    refused(ErrorCode.INVALID_JOINTS, "knee", JointTrajectory(TIMES, POINTS, joint_names=NAMES), bad)

@@ -15,7 +15,6 @@ from manipapy_core.control import (
     ControllerSettings,
     ExecutionSettings,
     GoalStatus,
-    JointTrajectory,
     LoopSettings,
     PeriodicLoop,
     State,
@@ -23,7 +22,7 @@ from manipapy_core.control import (
 )
 from manipapy_core.control.guard import Guard
 from manipapy_core.control.loop.realtime import QuietInterpreter, Waiting
-from manipapy_core.trajectory import Spline
+from manipapy_core.trajectory import JointTrajectory, Spline
 
 RNG = np.random.default_rng(7)
 AWAKE = LoopSettings(period=2e-3, spin=5e-4, priority=None, lock_memory=False)
@@ -71,7 +70,7 @@ def test_a_goal_runs_alike_in_one_call_and_step_by_step(speed):
         u = (times / times[-1])[:, None]
         path = HOME["ur5"] + (AWAY["ur5"] - HOME["ur5"]) * 0.2 * u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
         slope = (AWAY["ur5"] - HOME["ur5"]) * 0.2 * 30.0 * u * u * (1.0 - u) ** 2
-        goal = rig.controller.submit(JointTrajectory(UR5.joint_names, times, path, slope))
+        goal = rig.controller.submit(JointTrajectory(times, path, slope, joint_names=UR5.joint_names))
         rig.run(4.0)
         assert goal.outcome is not None and goal.outcome.status is GoalStatus.SUCCEEDED
         assert goal.limits.checks_path_velocity == (velocity == 1e6)

@@ -9,7 +9,7 @@ from geometry.arms import arm, at
 from manipapy_core import InputError, kinematics, lie
 from manipapy_core.geometry import Box, Checker, World
 from manipapy_core.motion import PlanStatus, straight_tip_motion
-from manipapy_core.motion.cartesian import between
+from manipapy_core.trajectory import line_poses
 from motion.scenes import READY
 
 
@@ -80,7 +80,7 @@ def test_singularities_and_the_end_of_reach_are_told_apart():
 
 def test_steps_are_bounded_and_refused_when_not_positive():
     T_a, T_b = at(0.1, 0.2, 0.3), moved(at(0.2, 0.2, 0.3), turn=1.0)
-    poses = between(T_a, T_b, 0.005, 0.02)
+    poses = line_poses(T_a, T_b, 0.005, 0.02)
     assert np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1).max() <= 0.005
     np.testing.assert_allclose(poses[-1], T_b, atol=1e-12)
     with pytest.raises(InputError, match="positive"):

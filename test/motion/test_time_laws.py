@@ -21,7 +21,7 @@ from manipapy_core.motion import (
     verify,
     waypoint_trajectory,
 )
-from manipapy_core.motion.timing.time_laws import TimedPath, slower, time_optimal
+from manipapy_core.motion.timing.time_laws import TimedPath, time_optimal
 from manipapy_core.motion.timing.topp import fastest_squared_speeds
 from manipapy_core.motion.verify import chain_efforts
 from manipapy_core.trajectory import MissingLimit, motion_bounds
@@ -147,7 +147,7 @@ def test_stretching_scales_rates():
     _, chain, _ = arm("ur5")
     bounds = motion_bounds(chain)
     trajectory, seen = timed_trajectory(rounded(corners(chain, 3), 0.3), bounds)
-    slow = verify(slower(trajectory, 2.0), bounds)
+    slow = verify(trajectory.slower(2.0), bounds)
     assert slow.velocity == pytest.approx(seen.velocity / 2.0)
     assert slow.acceleration == pytest.approx(seen.acceleration / 4.0)
 
@@ -156,7 +156,7 @@ def test_a_law_that_overshoots_is_rescaled_and_one_that_is_not_inside_is_rejecte
     _, chain, _ = arm("ur5")
     bounds = motion_bounds(chain)
     trajectory, _ = timed_trajectory(rounded(corners(chain, 4), 0.3), bounds)
-    quick = verify(slower(trajectory, 0.5), bounds)
+    quick = verify(trajectory.slower(0.5), bounds)
     assert not quick.within_limits and quick.stretch == pytest.approx(2.0, rel=1e-3)
     outside = corners(chain, 4)
     outside[1, 0] = 7.0

@@ -10,7 +10,6 @@ from .goal import (
     GoalStatus,
     GoalTolerances,
     JointTolerance,
-    JointTrajectory,
     Outcome,
 )
 from .validation import ValidatedGoal, prepare
@@ -25,7 +24,6 @@ __all__ = [
     "GoalStatus",
     "GoalTolerances",
     "JointTolerance",
-    "JointTrajectory",
     "Outcome",
     "StopProfile",
     "ValidatedGoal",

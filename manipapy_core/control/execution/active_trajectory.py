@@ -11,8 +11,8 @@ import numpy as np
 
 from ...checks import joint_units
 from ...model.chain import Chain
-from ...trajectory.braking import BrakingLimits
-from ...trajectory.spline import Segment, evaluation_kernel, segments
+from ...trajectory.bounds import BrakingLimits
+from ...trajectory.spline import Segment, evaluation_kernel, segment_coefficients
 from ...trajectory.stopping import StopProfile
 from ...typing import Array
 from ..state import Reference
@@ -59,7 +59,7 @@ class Correction:
         T = math.sqrt(float(np.max(_POSITION * np.abs(p) / acceleration)))
         T = max(SHORTEST, T, float(np.max(_VELOCITY * np.abs(v) / acceleration)))
         h = np.array([T])
-        self._coefficients[:] = segments(h, (p, v, a), (self._zero, self._zero, self._zero))
+        self._coefficients[:] = segment_coefficients(h, (p, v, a), (self._zero, self._zero, self._zero))
         self.duration, self._rate[0] = T, 1.0 / T
 
     def add(self, t: float, block: Array) -> None:
@@ -188,7 +188,7 @@ class ActiveTrajectory:
         spline, h = plan.spline, np.array([length])
         velocity = None if spline.velocities is None else reference.qd
         acceleration = None if spline.accelerations is None else reference.qdd
-        coefficients = segments(
+        coefficients = segment_coefficients(
             h,
             (reference.q, velocity, acceleration),
             (

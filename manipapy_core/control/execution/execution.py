@@ -7,7 +7,7 @@ import enum
 import numpy as np
 
 from ...model.chain import Chain
-from ...trajectory.braking import BrakingLimits
+from ...trajectory.bounds import BrakingLimits
 from ...trajectory.spline import Segment
 from ...trajectory.stopping import StopProfile
 from ...typing import Array

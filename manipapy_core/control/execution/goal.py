@@ -1,7 +1,4 @@
-"""What a user asks for: a trajectory, tolerances, and the rules that goals are checked by. Plain data, no ROS.
-
-How a goal ends: the codes of FollowJointTrajectory, and a sentence that says why.
-"""
+"""Tolerances and rules for trajectory goals, and how a goal ends: a code of FollowJointTrajectory and the reason."""
 
 from __future__ import annotations
 
@@ -10,30 +7,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from numpy.typing import ArrayLike
-
 from ...checks import positive
 from ...compiler.formulas import UNLIMITED
 from ...errors import InputError
 from ...typing import Array
-
-
-@dataclass(frozen=True, eq=False)
-class JointTrajectory:
-    """Points for some or all joints, in any order of joints. Checked when it is given to the arm, not here."""
-
-    joint_names: Sequence[str]
-    times: ArrayLike
-    """Since the start of the trajectory [s], shape (m,)."""
-    positions: ArrayLike
-    """[rad or m], shape (m, joints)."""
-    velocities: ArrayLike | None = None
-    """[rad/s or m/s], shape (m, joints)."""
-    accelerations: ArrayLike | None = None
-    """[rad/s² or m/s²], shape (m, joints)."""
-    start_time: float | None = None
-    """When it starts, on the clock of the controller [s]; None for now. May lie in the future, or in the past as long
-    as the end does not."""
 
 
 @dataclass(frozen=True)

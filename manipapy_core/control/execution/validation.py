@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...checks import joint_units
 from ...model.chain import Chain
-from ...trajectory.spline import Spline
+from ...trajectory.joint_trajectory import JointTrajectory
+from ...trajectory.spline import SUBSTEPS, Spline
 from ...typing import Array
-from .goal import Ending, ErrorCode, ExecutionSettings, GoalRefused, GoalTolerances, JointTrajectory, Limits, Outcome
+from .goal import Ending, ErrorCode, ExecutionSettings, GoalRefused, GoalTolerances, Limits, Outcome
 from .tolerances import resolve
-
-INNER_SAMPLES = 7
-"""Per segment, where limits are checked besides the points: a quintic overshoots between points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,20 +66,19 @@ def prepare(
         GoalRefused: With the code and the sentence for the action's result.
     """
     settings = settings or ExecutionSettings()
-    columns = _columns(chain, trajectory.joint_names, settings.allow_partial)
+    names = chain.joint_names if trajectory.joint_names is None else trajectory.joint_names
+    columns = _columns(chain, names, settings.allow_partial)
     times = _times(trajectory.times)
     shape = (len(times), len(columns))
     points = [
-        None if values is None else _values(label, values, shape, trajectory.joint_names)
+        None if values is None else _values(label, values, shape, names)
         for label, values in (
             ("positions", trajectory.positions),
             ("velocities", trajectory.velocities),
             ("accelerations", trajectory.accelerations),
         )
     ]
-    if points[0] is None:
-        raise _invalid("a trajectory needs positions; velocities alone do not say where to go")
-    _check_end(trajectory, times, points[1], settings, now)
+    _check_end(trajectory.start_time, names, times, points[1], settings, now)
     full = [None if values is None else _spread(values, columns, chain.n) for values in points]
     assert full[0] is not None
     spline = Spline(times, full[0], full[1], full[2])
@@ -136,7 +133,7 @@ def _everywhere(spline: Spline) -> tuple[Array, Array]:
     """The points and what lies between them, in the order of time as far as it matters for a message."""
     velocities = np.zeros_like(spline.positions) if spline.velocities is None else spline.velocities
     at_points = np.stack([spline.positions, velocities], axis=1)
-    times, between = spline.inner_samples(INNER_SAMPLES)
+    times, between = spline.inner_samples(SUBSTEPS - 1)
     return np.concatenate([spline.times, times]), np.concatenate([at_points, between[:, :2]])
 
 
@@ -159,8 +156,7 @@ def _columns(chain: Chain, names: Sequence[str], allow_partial: bool) -> NDArray
     return np.array([index[name] for name in names], dtype=np.intp)
 
 
-def _times(values: ArrayLike) -> Array:
-    times = _array("times", values)
+def _times(times: Array) -> Array:
     if times.ndim != 1 or not len(times):
         raise _invalid(f"times have shape {times.shape}; give one time per point, at least one point")
     bad = np.flatnonzero(~np.isfinite(times))
@@ -178,8 +174,7 @@ def _times(values: ArrayLike) -> Array:
     return times
 
 
-def _values(label: str, values: ArrayLike, shape: tuple[int, int], names: Sequence[str]) -> Array:
-    array = _array(label, values)
+def _values(label: str, array: Array, shape: tuple[int, int], names: Sequence[str]) -> Array:
     if array.shape != shape:
         raise _invalid(f"{label} have shape {array.shape}; {shape[0]} points of {shape[1]} joints need {shape}")
     wrong = ~np.isfinite(array)
@@ -189,17 +184,14 @@ def _values(label: str, values: ArrayLike, shape: tuple[int, int], names: Sequen
     return array
 
 
-def _array(label: str, values: ArrayLike) -> Array:
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise _invalid(f"{label} are not a table of numbers with rows of equal length") from None
-
-
 def _check_end(
-    trajectory: JointTrajectory, times: Array, velocities: Array | None, settings: ExecutionSettings, now: float | None
+    start: float | None,
+    names: Sequence[str],
+    times: Array,
+    velocities: Array | None,
+    settings: ExecutionSettings,
+    now: float | None,
 ) -> None:
-    start = trajectory.start_time
     if start is not None and not np.isfinite(start):
         raise _invalid(f"start time is {start!r}; give a finite time or none for now")
     if start is not None and now is not None:
@@ -207,7 +199,7 @@ def _check_end(
     if velocities is not None and not settings.allow_moving_end and (velocities[-1] != 0.0).any():
         column = int(np.flatnonzero(velocities[-1])[0])
         raise _invalid(
-            f"velocity of joint {trajectory.joint_names[column]!r} is {velocities[-1, column]:.4g} at the last point; "
+            f"velocity of joint {names[column]!r} is {velocities[-1, column]:.4g} at the last point; "
             "a trajectory must end at rest"
         )
 

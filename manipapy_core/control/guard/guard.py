@@ -9,7 +9,7 @@ import numpy as np
 from ...checks import joint_units
 from ...compiler.formulas import UNLIMITED
 from ...model.chain import Chain
-from ...trajectory.braking import BrakingLimits
+from ...trajectory.bounds import BrakingLimits
 from ...typing import Array
 from ..state import Reference, State
 from .checks import PASSED, Action, Check, GuardSettings, Verdict

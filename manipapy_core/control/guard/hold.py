@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ...dynamics import GRAVITY, Payload
 from ...model.chain import Chain
-from ...trajectory.braking import BrakingLimits
+from ...trajectory.bounds import BrakingLimits
 from ...trajectory.stopping import StopProfile
 from ...typing import Array
 from ..laws.model_based import ComputedTorque

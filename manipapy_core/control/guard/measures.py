@@ -27,7 +27,7 @@ from ...compiler.formulas import (
 from ...compiler.kernels import bind
 from ...compiler.scalar import sqrt
 from ...model.chain import Chain
-from ...trajectory.braking import BrakingLimits
+from ...trajectory.bounds import BrakingLimits
 from ...trajectory.stopping import BUILD_UP, PEAK
 from ...typing import Array
 from ..state import State

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ManipapyError, MissingPackage
 from ...trajectory.bounds import MotionBounds
-from ...trajectory.point_to_point import JointTrajectory
+from ...trajectory.joint_trajectory import JointTrajectory
 from ...typing import Array
 from ..space import PlanningSpace
 from ..verify import Efforts, Verification, verify
@@ -172,18 +172,8 @@ def timed_trajectory(
             return trajectory, seen if space is None else seen.compared(trajectory, space)
         if seen.outside > 1e-6:
             break
-        trajectory = slower(trajectory, seen.stretch if seen.stretch > 1.0 else 1.05)
+        trajectory = trajectory.slower(seen.stretch if seen.stretch > 1.0 else 1.05)
     raise LawRejected(seen)
-
-
-def slower(trajectory: JointTrajectory, factor: float) -> JointTrajectory:
-    """The same motion with all times multiplied."""
-    return replace(
-        trajectory,
-        times=trajectory.times * factor,
-        velocities=trajectory.velocities / factor,
-        accelerations=trajectory.accelerations / factor**2,
-    )
 
 
 def time_optimal(path: Path, bounds: MotionBounds, efforts: Efforts | None = None) -> TimedPath:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...model.chain import Chain
 from ...trajectory.bounds import motion_bounds
-from ...trajectory.point_to_point import JointTrajectory
+from ...trajectory.joint_trajectory import JointTrajectory
 from ..goals import checked_rows
 from ..space import PlanningSpace
 from ..verify import Efforts, Verification
@@ -52,4 +54,5 @@ def waypoint_trajectory(
         effort=efforts is not None,
     )
     path = SplinePath.through(rows) if radius is None else rounded(rows, max(radius, 1e-6))
-    return timed_trajectory(path, bounds, law=law, efforts=efforts, space=space, period=period)
+    trajectory, seen = timed_trajectory(path, bounds, law=law, efforts=efforts, space=space, period=period)
+    return replace(trajectory, joint_names=chain.joint_names), seen
