@@ -1,7 +1,7 @@
 """Reachability maps, workspace and base placement."""
 
 from .build import build_map, verify_edges
-from .footprint import Polygon, centre_of_mass, stands
+from .footprint import Polygon, centre_of_mass, statically_stable
 from .grid4 import Grid
 from .grid6 import PoseGrid
 from .map_spec import MapSpec
@@ -33,7 +33,7 @@ __all__ = [
     "save_map",
     "score_floor",
     "self_distances",
-    "stands",
+    "statically_stable",
     "verify_edges",
     "voxels",
 ]

@@ -1,31 +1,28 @@
-"""Polygons on the floor: what is inside, and what overlaps.
-
-Whether a robot that only stands would fall over: its centre of mass over what it stands on.
-"""
+"""Polygons on the floor, by shapely, and the static stability of a robot that stands on one."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler import kernels_of
-from ..errors import InputError, ShapeError
+from ..errors import InputError, MissingPackage, ShapeError
 from ..model.chain import Chain
 from ..model.robot import Robot
 from ..typing import Array
 
-CHUNK = 4096
-"""Polygons compared at a time."""
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 BETWEEN_NUMBERS = re.compile(r"[\s,;()\[\]]*")
 
 
 @dataclass(frozen=True, eq=False)
 class Polygon:
-    """A simple polygon, convex or not; its corners in order, either way round."""
+    """A simple polygon, convex or not; its corners in order, clockwise or counterclockwise."""
 
     corners: Array
     """[m], shape (corners, 2)."""
@@ -43,7 +40,7 @@ class Polygon:
 
     @classmethod
     def disc(cls, radius: float, corners: int = 16) -> Polygon:
-        """A polygon around a circle about the origin, nowhere inside it."""
+        """A regular polygon around a circle about the origin; it contains the circle."""
         angle = 2.0 * np.pi * np.arange(corners) / corners
         reach = radius / np.cos(np.pi / corners)
         return cls(reach * np.column_stack([np.cos(angle), np.sin(angle)]))
@@ -57,57 +54,43 @@ class Polygon:
         return cls(np.reshape(numbers, (-1, 2)))
 
     def contains(self, points: Array) -> NDArray[np.bool_]:
-        """Which points (..., 2) lie inside: those from which a ray crosses the rim an odd number of times."""
-        return _inside(self.corners, points)
+        """Which points (..., 2) lie inside or on the boundary; needs shapely."""
+        return np.asarray(_shapely().intersects_xy(self._prepared, points[..., 0], points[..., 1]), dtype=np.bool_)
 
+    def covers(self, placed: Array) -> NDArray[np.bool_]:
+        """Which placed polygons lie in this one as a whole, boundary included; needs shapely.
 
-def polygons_overlap(placed: Array, other: Polygon) -> NDArray[np.bool_]:
-    """Which of many placed polygons share a point with another.
+        Args:
+            placed: Corners in order, shape (..., corners, 2); one corner is a point.
+        """
+        if placed.shape[-2] < 3:
+            return np.asarray(self.contains(placed).all(axis=-1))
+        return np.asarray(_shapely().covers(self._prepared, _shapely().polygons(placed)), dtype=np.bool_)
 
-    Args:
-        placed: Corners in order, shape (..., corners, 2); one corner is a point.
-    """
-    hit = np.asarray(other.contains(placed).any(axis=-1))
-    if placed.shape[-2] < 3:
-        return hit
-    shape = placed.shape[:-2]
-    flat = placed.reshape(-1, *placed.shape[-2:])
-    hit = hit.reshape(-1)
-    for start in range(0, len(flat), CHUNK):
-        open_ = start + np.flatnonzero(~hit[start : start + CHUNK])
-        own = flat[open_]
-        hit[open_] = _inside(own[:, None], other.corners).any(axis=-1) | _edges_cross(own, other.corners)
-    return hit.reshape(shape)
+    def overlaps(self, placed: Array) -> NDArray[np.bool_]:
+        """Which placed polygons share a point with this one, boundary included; needs shapely.
 
+        Args:
+            placed: Corners in order, shape (..., corners, 2); one corner is a point.
+        """
+        if placed.shape[-2] < 3:
+            return np.asarray(self.contains(placed).any(axis=-1))
+        return np.asarray(_shapely().intersects(self._prepared, _shapely().polygons(placed)), dtype=np.bool_)
 
-def _inside(corners: Array, points: Array) -> NDArray[np.bool_]:
-    """Which points (..., 2) lie in polygons (..., corners, 2)."""
-    x, y = points[..., 0, None], points[..., 1, None]
-    x0, y0 = corners[..., 0], corners[..., 1]
-    x1, y1 = np.roll(x0, -1, axis=-1), np.roll(y0, -1, axis=-1)
-    crosses = (y0 > y) != (y1 > y)
-    rise = np.where(y1 == y0, 1.0, y1 - y0)
-    return (crosses & (x < (x1 - x0) * (y - y0) / rise + x0)).sum(axis=-1) % 2 == 1
-
-
-def _edges_cross(a: Array, b: Array) -> NDArray[np.bool_]:
-    """Which rims of many polygons (N, corners, 2) cross that of one (corners, 2)."""
-    p, r = a[:, :, None], (np.roll(a, -1, axis=1) - a)[:, :, None]
-    q, s = b[None, None], (np.roll(b, -1, axis=0) - b)[None, None]
-    between = q - p
-
-    def cross(u: Array, v: Array) -> Array:
-        return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
-
-    denominator = cross(r, s)
-    parallel = np.abs(denominator) < 1e-15
-    safe = np.where(parallel, 1.0, denominator)
-    t, u = cross(between, s) / safe, cross(between, r) / safe
-    return np.asarray((~parallel & (t >= 0.0) & (t <= 1.0) & (u >= 0.0) & (u <= 1.0)).any(axis=(1, 2)))
+    @cached_property
+    def _prepared(self) -> Any:
+        """The polygon with shapely's spatial index of its edges."""
+        shapely = _shapely()
+        polygon = shapely.polygons(self.corners)
+        if not shapely.is_valid(polygon):
+            reason = shapely.is_valid_reason(polygon)
+            raise InputError(f"polygon {self.corners.tolist()} has no inside ({reason}); give its corners in order")
+        shapely.prepare(polygon)
+        return polygon
 
 
 def centre_of_mass(robot: Robot, chain: Chain, q: ArrayLike) -> Array:
-    """Of the whole robot, links outside the chain and the base included.
+    """Centre of mass of the whole robot, links outside the chain and the base included.
 
     Args:
         robot: The robot that the chain was cut from.
@@ -122,18 +105,26 @@ def centre_of_mass(robot: Robot, chain: Chain, q: ArrayLike) -> Array:
     inertials = [robot.links[name].inertial for name in chain.link_names]
     mass = np.array([0.0 if inertial is None else inertial.mass for inertial in inertials])
     if not mass.sum() > 0.0:
-        raise InputError(f"robot {robot.name!r} weighs nothing; a centre of mass needs <inertial> elements")
+        raise InputError(f"robot {robot.name!r} has no mass; a centre of mass needs <inertial> elements")
     local = np.array([np.zeros(3) if inertial is None else inertial.com for inertial in inertials])
     T = kernels_of(chain).link_poses.run(rows.reshape(-1, chain.n))
     centres = np.einsum("nlij,lj->nli", T[..., :3, :3], local) + T[..., :3, 3]
     return (np.einsum("nli,l->ni", centres, mass) / mass.sum()).reshape(*rows.shape[:-1], 3)
 
 
-def stands(robot: Robot, chain: Chain, support: Polygon, q: ArrayLike) -> NDArray[np.bool_]:
-    """Which configurations keep the centre of mass above what the robot stands on.
+def statically_stable(robot: Robot, chain: Chain, support: Polygon, q: ArrayLike) -> NDArray[np.bool_]:
+    """Which configurations keep the centre of mass above the support polygon.
 
     Args:
-        support: In the x and y of the base frame, whose z axis points up: the foot, or the hull of both feet.
+        support: In x and y of the base frame, whose z axis points up: the foot, or the hull of both feet.
         q: Joint positions [rad or m], shape (..., n).
     """
     return support.contains(centre_of_mass(robot, chain, q)[..., :2])
+
+
+def _shapely() -> Any:
+    try:
+        import shapely
+    except ImportError:
+        raise MissingPackage("shapely", "a polygon on the floor", "capability") from None
+    return shapely

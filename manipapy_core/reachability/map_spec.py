@@ -18,7 +18,7 @@ from ..geometry import Checker, RobotBody
 from ..ik.seed_table import suits
 from ..model.chain import Chain
 from ..model.robot import Robot
-from .footprint import Polygon, stands
+from .footprint import Polygon, statically_stable
 from .samples import Measure
 
 DEFAULTS = {"4d": (0.05, 36), "6d": (0.1, 12)}
@@ -90,8 +90,8 @@ class MapSpec:
 
     @property
     def accept(self) -> Measure | None:
-        """Tells which configurations stand; None if all count."""
-        return None if self.support is None else partial(stands, self.robot, self.chain, self.support)
+        """Which configurations are statically stable; None if that does not count."""
+        return None if self.support is None else partial(statically_stable, self.robot, self.chain, self.support)
 
     @property
     def blocks(self) -> int:

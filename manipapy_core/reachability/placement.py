@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import ik, lie
 from ..errors import InputError, ShapeError
 from ..typing import Array
-from .footprint import Polygon, polygons_overlap
+from .footprint import Polygon
 from .reach_map import ReachMap
 
 Collision = Callable[[Array, Array], NDArray[np.bool_]]
@@ -72,10 +72,9 @@ class Floor:
         ahead, aside = corners.T
         placed = np.stack([x[..., None] + c * ahead - s * aside, y[..., None] + s * ahead + c * aside], axis=-1)
         if self.keep_in:
-            inside = [polygon.contains(placed).all(axis=-1) for polygon in self.keep_in]
-            allowed &= np.any(inside, axis=0)
+            allowed &= np.any([polygon.covers(placed) for polygon in self.keep_in], axis=0)
         for polygon in self.keep_out:
-            allowed &= ~polygons_overlap(placed, polygon)
+            allowed &= ~polygon.overlaps(placed)
         return allowed
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from geometry.arms import arm, at
 from manipapy_core import kinematics, lie
-from manipapy_core.errors import ShapeError
+from manipapy_core.errors import InputError, MissingPackage, ShapeError
 from manipapy_core.geometry import Box, Checker, World
 from manipapy_core.reachability import Combine, Floor, MapSpec, Polygon, build_map, place_base, score_floor
-from manipapy_core.reachability.footprint import polygons_overlap
 from polytopes import planar
 
 
@@ -162,6 +163,44 @@ def test_overlap_of_polygons_by_dense_sampling():
     inside = other.contains(grid)
     for _ in range(60):
         corners = rng.uniform(-0.5, 1.5, 2) + 0.25 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-        shared = (inside & Polygon(corners).contains(grid)).any()
-        told = bool(polygons_overlap(corners[None], other)[0])
-        assert told >= shared
+        own = Polygon(corners).contains(grid)
+        assert bool(other.overlaps(corners[None])[0]) >= (inside & own).any()
+        assert bool(other.covers(corners[None])[0]) <= (inside[own]).all()
+
+
+def test_contained_points_by_the_crossing_number():
+    corners = np.array([[0, 0], [1, 0], [1, 1], [0.5, 0.4], [0, 1]])
+    x, y = np.random.default_rng(1).uniform(-0.5, 1.5, (2, 20_000))
+    crossings = np.zeros(len(x), dtype=int)
+    for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0)):
+        crosses = (y0 > y) != (y1 > y)
+        crossings += crosses & (x < (x1 - x0) * (y - y0) / (y1 - y0 if y1 != y0 else 1.0) + x0)
+    assert np.array_equal(Polygon(corners).contains(np.stack([x, y], axis=-1)), crossings % 2 == 1)
+
+
+def test_footprint_over_a_dent_is_not_inside():
+    dented = Polygon(np.array([[0, 0], [2, 0], [2, 2], [1, 0.5], [0, 2]]))
+    wide = np.array([[0.3, 0.8], [1.7, 0.8], [1.7, 0.9], [0.3, 0.9]])
+    assert dented.contains(wide).all() and not dented.covers(wide)
+    floor = Floor(keep_in=(dented,), footprint=Polygon(wide - [1.0, 0.85]))
+    at_dent, below = floor.allows(np.array([1.0, 1.0]), np.array([0.85, 0.3]), np.zeros(2))
+    assert not at_dent and below
+
+
+def test_boundary_belongs_to_the_polygon():
+    square = Polygon.rectangle((0.0, 0.0), (1.0, 1.0))
+    assert square.contains(np.array([[0.0, 0.5], [1.0, 0.5], [0.5, 0.0], [0.5, 1.0], [1.0, 1.0]])).all()
+    assert square.overlaps(square.corners + np.array([1.0, 0.0])) and not square.overlaps(
+        square.corners + np.array([1.001, 0.0])
+    )
+
+
+def test_crossing_polygon_is_refused():
+    with pytest.raises(InputError, match="corners in order"):
+        Polygon(np.array([[0, 0], [1, 1], [1, 0], [0, 1]])).contains(np.zeros((1, 2)))
+
+
+def test_missing_shapely_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shapely", None)
+    with pytest.raises(MissingPackage, match=r"shapely.*manipapy\[capability\]"):
+        Polygon.disc(1.0).contains(np.zeros((1, 2)))

@@ -11,7 +11,7 @@ from manipapy_core import Robot
 from manipapy_core.compiler import kernels_of
 from manipapy_core.errors import ShapeError
 from manipapy_core.polytopes import near_points
-from manipapy_core.reachability import MapSpec, Polygon, build_map, centre_of_mass, self_distances, stands
+from manipapy_core.reachability import MapSpec, Polygon, build_map, centre_of_mass, self_distances, statically_stable
 from reference.random_robots import humanoid
 
 
@@ -98,4 +98,4 @@ def test_only_configurations_that_stand_are_in_the_map():
     assert 0 < reach.count.sum() < 0.8 * every.count.sum()
     centres = centre_of_mass(robot, chain, reach.seed.astype(np.float64))[:, :2]
     assert (np.abs(centres - middle) <= 0.15 + 1e-6).all()
-    assert stands(robot, chain, foot, reach.seed[:50].astype(np.float64)).all()
+    assert statically_stable(robot, chain, foot, reach.seed[:50].astype(np.float64)).all()
