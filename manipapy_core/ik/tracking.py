@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import lie
 from ..errors import InputError
 from ..model.chain import Chain
+from ..trajectory.se3 import interpolate_pose
 from ..typing import Array
 from .bounds import nearest_winding
 from .inputs import checked_poses, checked_seed
@@ -126,7 +126,7 @@ def _in_small_steps(
     row: Array | BreakReason = BreakReason.NO_SOLUTION_NEARBY
     while at < 1.0:
         ahead = min(at + share, 1.0)
-        row = _follow(chain, solver, _between(before, T, ahead), q, tolerances)
+        row = _follow(chain, solver, interpolate_pose(before, T, ahead), q, tolerances)
         reached = not isinstance(row, BreakReason)
         if not isinstance(row, BreakReason) and np.abs(row[: chain.n] - q).max() <= max_step * max(share, 0.05):
             q, at, share = row[: chain.n], ahead, min(2.0 * share, 0.5)
@@ -135,11 +135,3 @@ def _in_small_steps(
         if share < FINEST:
             return BreakReason.JUMP if reached else BreakReason.NO_SOLUTION_NEARBY
     return row
-
-
-def _between(T_a: Array, T_b: Array, share: float) -> Array:
-    """Straight in position, shortest turn in rotation."""
-    T = np.eye(4)
-    T[:3, :3] = T_a[:3, :3] @ lie.exp_so3(share * lie.log_so3(T_a[:3, :3].T @ T_b[:3, :3]))
-    T[:3, 3] = (1.0 - share) * T_a[:3, 3] + share * T_b[:3, 3]
-    return T

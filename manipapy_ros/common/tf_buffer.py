@@ -16,6 +16,7 @@ from tf2_msgs.msg import TFMessage
 
 from manipapy_core import lie
 from manipapy_core.errors import InputError
+from manipapy_core.trajectory import interpolate_pose
 from manipapy_core.typing import Array
 
 from ..realtime.polled_topics import PolledSubscription
@@ -94,8 +95,7 @@ class TfBuffer:
         before = max(after - 1, 0)
         (t0, T0), (t1, T1) = samples[before], samples[after]
         share = min(max((time_ns - t0) / (t1 - t0), 0.0), 1.0) if t1 > t0 else 1.0
-        R = T0[:3, :3] @ lie.exp_so3(share * lie.log_so3(T0[:3, :3].T @ T1[:3, :3]))
-        return lie.pose(R, (1.0 - share) * T0[:3, 3] + share * T1[:3, 3])
+        return interpolate_pose(T0, T1, share)
 
     def _to_root(self, frame: str) -> list[str]:
         way = [frame]

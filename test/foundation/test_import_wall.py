@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "dynamics": {"compiler"},
     "singularity": {"compiler"},
     "trajectory": {"dynamics"},
-    "ik": {"kinematics", "singularity"},
+    "ik": {"kinematics", "singularity", "trajectory"},
     "geometry": {"kinematics"},
     "motion": {"ik", "geometry", "trajectory"},
     "control": {"trajectory", "kinematics"},

@@ -1,14 +1,19 @@
-"""The joint trajectory: what it accepts, slowing down, joining."""
+"""Joint trajectories: accepted input, slowing down, joining, and point-to-point motions against NumPy polynomials."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from manipapy_core.errors import InputError
-from manipapy_core.trajectory import JointTrajectory, Spline, concatenated, joint_trajectory
+from manipapy_core.errors import InputError, NotFiniteError, ShapeError
+from manipapy_core.trajectory import JointTrajectory, Spline, TimeScaling, concatenated, joint_trajectory
 
 TIMES = [0.5, 1.0, 2.0]
+POLYNOMIALS = {
+    TimeScaling.CUBIC: np.polynomial.Polynomial([0, 0, 3, -2]),
+    TimeScaling.QUINTIC: np.polynomial.Polynomial([0, 0, 0, 10, -15, 6]),
+}
+SCALINGS = list(TimeScaling)
 
 
 def test_lists_become_arrays():
@@ -53,3 +58,37 @@ def test_concatenated_parts_follow_each_other():
     np.testing.assert_array_equal(whole.positions, np.concatenate([there.positions, back.positions[1:]]))
     np.testing.assert_array_equal(whole.accelerations[11:], back.accelerations[1:])
     assert concatenated([JointTrajectory([0.0, 1.0], [[0], [1]])] * 2).velocities is None
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_joint_motion_follows_its_polynomial(scaling):
+    start, goal, duration = np.array([0.1, -2.0, 0.0]), np.array([1.0, 2.0, 0.0]), 2.5
+    motion = joint_trajectory(start, goal, duration, 101, scaling=scaling)
+    s = POLYNOMIALS[scaling]
+    u = motion.times / duration
+    delta = goal - start
+    np.testing.assert_allclose(motion.positions, start + s(u)[:, None] * delta, atol=1e-14)
+    np.testing.assert_allclose(motion.velocities, s.deriv()(u)[:, None] * delta / duration, atol=1e-13)
+    np.testing.assert_allclose(motion.accelerations, s.deriv(2)(u)[:, None] * delta / duration**2, atol=1e-12)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_motion_starts_and_ends_at_rest(scaling):
+    motion = joint_trajectory(np.zeros(2), np.ones(2), 1.0, 2, scaling=scaling)
+    np.testing.assert_array_equal(motion.positions, [[0, 0], [1, 1]])
+    np.testing.assert_array_equal(motion.velocities, np.zeros((2, 2)))
+    if scaling is TimeScaling.QUINTIC:
+        np.testing.assert_array_equal(motion.accelerations, np.zeros((2, 2)))
+
+
+def test_bad_input_is_named():
+    with pytest.raises(InputError, match="duration"):
+        joint_trajectory([0.0], [1.0], 0.0, 10)
+    with pytest.raises(InputError, match="duration"):
+        joint_trajectory([0.0], [1.0], np.nan, 10)
+    with pytest.raises(InputError, match="samples"):
+        joint_trajectory([0.0], [1.0], 1.0, 1)
+    with pytest.raises(ShapeError, match="goal"):
+        joint_trajectory([0.0, 1.0], [1.0], 1.0, 10)
+    with pytest.raises(NotFiniteError, match="start"):
+        joint_trajectory([np.nan], [1.0], 1.0, 10)
