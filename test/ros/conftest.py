@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -21,46 +20,54 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-# Domains above 101 use ports that Linux also hands out to others.
-DOMAINS = range(1, 101)
+from ros.suites import free_domain
+
 PATIENCE = 90.0
 """Seconds until something that should happen at once counts as not happening, on a busy machine."""
 ASK_AGAIN = 3.0
 """After how long a harmless question is repeated [s]."""
 
 
+WITHOUT_LOOP = {
+    *("bringup", "capability", "cdr_templates", "cli", "controller_messages", "conversions_and_params", "domains"),
+    *(
+        "heartbeat",
+        "interfaces",
+        "lean_executor",
+        "mock_hardware",
+        "model_server",
+        "model_server_services",
+        "supervisor",
+    ),
+    "world_messages",
+}
+"""Files test_*.py without a simulated arm under control at 1 kHz. Two such arms at once are too much for two cores."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of real processes get a second try, which the summary names.
+    """Tests of real processes get a second try, which the summary names; those with a 1 kHz arm share one worker.
 
     A loop at 1 kHz on a shared machine is held up for a second now and then, and the safety of the arm then acts as it
-    should: it stops. What fails twice in a row is not the machine.
+    should: it stops. What fails twice in a row is not the machine. The groups are those of `pytest --dist loadgroup`;
+    a file stays together because its tests share nodes.
     """
-    if not config.pluginmanager.hasplugin("rerunfailures"):
-        return
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if here not in item.path.parents:
+            continue
+        if config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+        name = item.path.stem.removeprefix("test_")
+        item.add_marker(pytest.mark.xdist_group(name if name in WITHOUT_LOOP else "1 kHz"))
 
 
 @pytest.fixture(scope="session")
 def domain() -> Iterator[int]:
-    """A ROS_DOMAIN_ID that no other test run on this machine holds; discovery stays on this machine."""
-    folder = Path(tempfile.gettempdir()) / f"manipapy-test-domains-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    for number in DOMAINS:
-        lock = open(folder / str(number), "w")  # noqa: SIM115  (held until the session ends)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            continue
-        with pytest.MonkeyPatch.context() as patch, lock:
-            patch.setenv("ROS_DOMAIN_ID", str(number))
-            patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-            yield number
-        return
-    pytest.fail("all ROS domains are held by other test runs")
+    """A ROS_DOMAIN_ID that no other test process on this machine holds; discovery stays on this machine."""
+    with free_domain() as number, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROS_DOMAIN_ID", str(number))
+        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        yield number
 
 
 class NodeProcess:

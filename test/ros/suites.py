@@ -19,6 +19,8 @@ from pathlib import Path
 MARK = "MANIPAPY_TEST_SUITE"
 PATIENCE = 120.0
 """Seconds until something that takes a few counts as not happening, on a busy machine."""
+DOMAINS = range(1, 101)
+"""Those above 101 use ports that Linux also hands out to others."""
 MANIPAPY = (sys.executable, "-c", "from manipapy_core.cli import main; main()")
 
 
@@ -107,10 +109,11 @@ def suite(*arguments: str, domain: int) -> Iterator[Suite]:
 
 
 @contextmanager
-def another_domain() -> Iterator[int]:
-    """A ROS_DOMAIN_ID besides that of the test session, from the same pool of locks."""
+def free_domain() -> Iterator[int]:
+    """A ROS_DOMAIN_ID that no other test process on this machine holds: a lock file per number, held meanwhile."""
     folder = Path(tempfile.gettempdir()) / f"manipapy-test-domains-{os.getuid()}"
-    for number in range(100, 0, -1):
+    folder.mkdir(exist_ok=True)
+    for number in DOMAINS:
         with open(folder / str(number), "w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,4 +121,4 @@ def another_domain() -> Iterator[int]:
                 continue
             yield number
             return
-    raise AssertionError("all ROS domains are held by other test runs")
+    raise AssertionError("all ROS domains are held by other test processes")

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ros.suites import free_domain
+
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
 pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'manipapy[perception]'")
 
@@ -24,10 +26,11 @@ SECONDS = 100
 @pytest.mark.slow
 def test_the_arm_sees_a_box_in_its_way_and_goes_around_it(tmp_path):
     command = [sys.executable, str(DEMO), "--perception", "--seconds", str(SECONDS)]
-    environment = {**os.environ, "ROS_DOMAIN_ID": "93"}
-    run = subprocess.run(
-        [*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=4 * SECONDS, env=environment
-    )
+    with free_domain() as number:
+        environment = {**os.environ, "ROS_DOMAIN_ID": str(number)}
+        run = subprocess.run(
+            [*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=4 * SECONDS, env=environment
+        )
     assert "nobody tells the planner" in run.stdout, run.stdout
     assert re.search(r"seen after [\d.]+ s as obstacle", run.stdout), run.stdout
     planned = re.search(r"arrived after .*; (\d+) motions were planned", run.stdout)

@@ -15,7 +15,7 @@ from manipapy_core import Robot
 from manipapy_ros.client.arm import ArmClient, MotionFailed, rest_to_rest
 from manipapy_ros.client.session import RosSession
 from manipapy_ros.common import qos
-from ros.suites import another_domain, suite
+from ros.suites import free_domain, suite
 
 GOAL = np.array([0.5, -1.3, 1.3, -1.4, -1.4, 0.4])
 
@@ -112,7 +112,7 @@ def test_a_node_that_cannot_be_configured_is_quoted(domain, tmp_path):
 
 def test_two_suites_do_not_hear_each_other(domain, peer):
     with (
-        another_domain() as other,
+        free_domain() as other,
         suite("--mode", "mock", "--robot", "panda", domain=other) as panda,
         suite("--mode", "mock", domain=domain) as ur5,
     ):
