@@ -4,7 +4,7 @@
 #   make setup INSTALLER=pip            pip instead of uv
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,viewer,test
+EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,viewer,big,test
 INSTALLER ?= uv
 export PYTHON INSTALLER
 
@@ -13,18 +13,19 @@ bin := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all lint bench bench-core bench-ik bench-collision bench-planning bench-polytope \
-	bench-reach bench-perception bench-gpu bench-control bench-nodes bench-setup pictures sim clean distclean
+	bench-reach bench-perception bench-gpu bench-control bench-nodes bench-setup images architecture sim clean distclean
 
 help:
 	@echo "make setup       environment in $(VENV) (a minute; later runs a second)"
-	@echo "make test        the tests;  make test-all  also the slow ones"
-	@echo "make pictures    real pictures for some tests of perception, from Debian's opencv-doc"
-	@echo "make lint        ruff, and mypy on manipapy_core"
+	@echo "make test        the tests on all cores (ARGS='-k ik' chooses);  make test-all  also the slow ones"
+	@echo "make images      real images for some tests of perception, from Debian's opencv-doc"
+	@echo "make lint        ruff check, ruff format --check, mypy"
+	@echo "make architecture  draws docs/architecture.md from the import graph and prints its numbers"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
 	@echo "make bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
-	@echo "make bench-perception  a stereo pair from picture to obstacles, beside the plain way"
+	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
-	@echo "make bench-nodes  the planner asked over DDS, and polytopes of a moving arm"
+	@echo "make bench-nodes  the planner's action over DDS, and polytopes of a moving arm"
 	@echo "make sim         a UR5 on a table in PyBullet, controlled at 1 kHz; SECONDS=20 ends by itself"
 	@echo "make clean       build products and caches;  make distclean  also the environments"
 
@@ -32,18 +33,22 @@ setup:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 
 test: setup
-	$(bin)/python -m pytest
+	@PYTHON=$(bin)/python scripts/run_tests.sh $(ARGS)
 
 test-all: setup
-	$(bin)/python -m pytest -m "slow or not slow"
+	@PYTHON=$(bin)/python scripts/run_tests.sh -m "slow or not slow" $(ARGS)
 
-# Some tests look at real pictures, and are skipped without; never fails.
-pictures:
-	@scripts/fetch_test_pictures.sh
+# Some tests read real images, and are skipped without; never fails.
+images:
+	@scripts/fetch_test_images.sh
 
 lint: setup
 	$(bin)/ruff check .
+	$(bin)/ruff format --check .
 	$(bin)/mypy
+
+architecture:
+	@$(PYTHON) scripts/draw_architecture.py
 
 bench-setup:
 	@VENV=$(BENCH_VENV) EXTRAS= REQUIREMENTS=benchmarks/requirements.txt scripts/setup_env.sh
@@ -85,8 +90,8 @@ bench-nodes:
 
 bench: bench-core bench-ik bench-collision bench-planning bench-polytope bench-reach bench-perception bench-gpu bench-control bench-nodes
 
-# make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 tells the planner of the box instead of
-# letting it see; VIEWER=1 adds a web page that shows everything.
+# make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 adds the box to the planner's world
+# instead of detecting it with cameras; VIEWER=1 adds a web page that shows everything.
 sim: setup
 	@$(bin)/python examples/sim_demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(filter 0,$(PERCEPTION)),,--perception) $(if $(VIEWER),--viewer)
 

@@ -66,6 +66,8 @@ EXTRAS = {
     "test": [
         "daqp>=0.10",
         "eaik>=1.2.2",
+        # Other people's descriptions of the UR5 and the Panda; 131 MB, five seconds once, then from the cache of uv.
+        "example-robot-data>=6",
         "hypothesis>=6.130",
         "matplotlib>=3.9",
         "mpmath>=1.3",
@@ -74,8 +76,10 @@ EXTRAS = {
         # The CUDA compiler as a library: compiles for every architecture without a GPU or a driver.
         "nvidia-cuda-nvrtc>=13,<14; sys_platform == 'linux'",
         "pin>=4.0",
+        "pre-commit>=4",
         "pytest>=8",
         "pytest-rerunfailures>=15",
+        "pytest-xdist>=3.6",
         "ruff>=0.11",
         "scipy>=1.13",
         "setuptools>=77",

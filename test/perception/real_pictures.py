@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDERS = [
-    Path(__file__).resolve().parents[2] / "build" / "pictures",
+    Path(__file__).resolve().parents[2] / "build" / "images",
     Path("/usr/share/doc/opencv-doc/examples/data"),
     Path("/usr/share/opencv4/samples/data"),
 ]
@@ -19,4 +19,4 @@ def read(name: str):
     for folder in FOLDERS:
         if (folder / name).is_file():
             return cv2.imread(str(folder / name), 0)
-    pytest.skip(f"no {name} here: run make pictures, or apt-get install opencv-doc")
+    pytest.skip(f"no {name} here: run make images, or apt-get install opencv-doc")

@@ -172,7 +172,6 @@ def test_the_order_of_blocks_does_not_matter():
     assert all(np.array_equal(parts[name], getattr(whole, name)) for name in TABLES)
 
 
-@pytest.mark.slow
 def test_processes_give_the_same_map():
     whole, split = (build_map(plan(samples=120_000, self_collision=False, block=40_000), workers=w) for w in (1, 2))
     assert same(whole, split)
@@ -226,29 +225,32 @@ def test_an_unfinished_map_of_another_plan_is_refused(tmp_path):
         build_map(plan(samples=80_000, block=20_000, self_collision=False), tmp_path / "map.npz")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("index", ["4d", "6d"])
-def test_two_dask_workers_give_the_same_map(index):
+@pytest.fixture(scope="module")
+def dask_cluster():
+    """A scheduler and two workers, each a process of its own."""
     distributed = pytest.importorskip("distributed", reason="Dask is needed: pip install 'manipapy[big]'")
-    settings = plan(samples=200_000, self_collision=False, block=25_000, index=index)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        spread = build_map(settings, scheduler=cluster.scheduler_address)
+        yield cluster
+
+
+@pytest.mark.parametrize("index", ["4d", "6d"])
+def test_two_dask_workers_give_the_same_map(dask_cluster, index):
+    settings = plan(samples=200_000, self_collision=False, block=25_000, index=index)
+    spread = build_map(settings, scheduler=dask_cluster.scheduler_address)
     assert same(spread, build_map(settings))
 
 
-@pytest.mark.slow
-def test_a_dask_worker_that_is_killed_loses_nothing():
-    distributed = pytest.importorskip("distributed", reason="Dask is needed: pip install 'manipapy[big]'")
+def test_a_dask_worker_that_is_killed_loses_nothing(dask_cluster):
+    """Dask starts another one in its place."""
     settings = plan(samples=400_000, self_collision=False, block=25_000)
     killed = []
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            pids = list(client.run(os.getpid).values())
+    with dask_cluster.get_client() as client:
+        pids = list(client.run(os.getpid).values())
 
-        def kill_one(*_):
-            if not killed:
-                os.kill(pids[0], signal.SIGKILL)
-                killed.append(pids[0])
+    def kill_one(*_):
+        if not killed:
+            os.kill(pids[0], signal.SIGKILL)
+            killed.append(pids[0])
 
-        spread = build_map(settings, scheduler=cluster.scheduler_address, progress=kill_one)
+    spread = build_map(settings, scheduler=dask_cluster.scheduler_address, progress=kill_one)
     assert killed and same(spread, build_map(settings))

@@ -166,7 +166,6 @@ def test_the_order_of_blocks_does_not_matter():
     assert whole.count.sum() == 100_000 and (np.diff(whole.cell) > 0).all()
 
 
-@pytest.mark.slow
 def test_processes_give_the_same_map():
     whole, split = (build_map(plan("a rail", samples=120_000, block=40_000), workers=w) for w in (1, 2))
     assert same(whole, split)

@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
-# Gets the stereo pair with measured truth and the chessboards that test/perception looks at, out of Debian's package
-# opencv-doc, into build/pictures. They are not part of this project. Where there is no apt, or it cannot reach its
-# packages, this says so and ends well: the tests that want them are skipped with the same words.
+# Gets the stereo pair with measured depth and the chessboards that test/perception reads, out of Debian's package
+# opencv-doc, into build/images. They are not part of this project. Where there is no apt, or it cannot reach its
+# packages, this prints so and exits with 0: the tests that need them are skipped with the same reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 PACKAGE=opencv-doc
-FOLDER=build/pictures
-WAIT=60 # seconds for each try
+FOLDER=build/images
+WAIT=60 # seconds per attempt
 
-say() { printf '[pictures] %s\n' "$*"; }
+say() { printf '[images] %s\n' "$*"; }
 
 # fetch FOLDER: the package as a file there; needs no root, only lists of packages.
 fetch() { (cd "$1" && timeout "$WAIT" apt-get download -q "$PACKAGE" >/dev/null 2>&1); }
 
 for known in /usr/share/doc/opencv-doc/examples/data "$FOLDER"; do
   if [ -f "$known/aloeGT.png" ]; then
-    say "there already, in $known"
+    say "already in $known"
     exit 0
   fi
 done
 if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
-  say "no apt here; tests with real pictures are skipped"
+  say "no apt here; tests with real images are skipped"
   exit 0
 fi
 work=$(mktemp -d)
@@ -31,7 +31,7 @@ if ! fetch "$work"; then
   # New machines have no lists of packages yet; only root may get them.
   [ "$(id -u)" -ne 0 ] || timeout "$WAIT" apt-get update -qq >/dev/null 2>&1 || true
   if ! fetch "$work"; then
-    say "apt does not get $PACKAGE; tests with real pictures are skipped (cure: apt-get update, apt-get install $PACKAGE)"
+    say "apt does not get $PACKAGE; tests with real images are skipped (cure: apt-get update, apt-get install $PACKAGE)"
     exit 0
   fi
 fi
@@ -41,4 +41,4 @@ dpkg-deb --fsys-tarfile "$work"/*.deb |
     './usr/share/doc/opencv-doc/examples/data/aloe*' \
     './usr/share/doc/opencv-doc/examples/data/left*.jpg' \
     './usr/share/doc/opencv-doc/examples/data/right*.jpg'
-say "$(find "$FOLDER" -type f | wc -l) pictures in $FOLDER"
+say "$(find "$FOLDER" -type f | wc -l) images in $FOLDER"
