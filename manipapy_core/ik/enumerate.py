@@ -1,4 +1,4 @@
-"""All solutions of one pose: by closed form where the geometry has one, else by many starts told apart."""
+"""All solutions of one pose: by closed form where the geometry has one, else by many starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ..model.chain import Chain
 from ..typing import Array
 from .bounds import TURN, Bounds
 from .closed_form import EXACT, ClosedForm, closed_form
-from .numeric import IKTolerances, NumericSolver, TaskWeights
+from .numeric import NumericSolver, TaskWeights
+from .query import STARTS_AT_A_TIME, Query
 
 NUMERIC_STARTS = 512
 """Starts of a numeric enumeration; a six-joint arm has at most 16 solutions, each with a sizeable basin."""
@@ -35,36 +36,30 @@ class EnumeratedSolutions:
     orientation_error: Array
     method: str
     complete: bool
+    timed_out: bool
 
 
-def all_solutions(
-    chain: Chain,
-    solver: NumericSolver,
-    T: Array,
-    emphasis: TaskWeights,
-    tolerances: IKTolerances,
-    redundancy: int | Array | None,
-) -> EnumeratedSolutions:
-    """Every solution of a pose (4, 4) that lies inside the solver's bounds, windings not counted.
+def all_solutions(query: Query, redundancy: int | Array | None) -> EnumeratedSolutions:
+    """Every solution of a pose that lies inside the solver's bounds, windings not counted.
 
     Args:
         redundancy: For closed forms that hold a joint: how many positions of it, or which [rad].
     """
-    form = closed_form(chain) if emphasis == TaskWeights() else None
+    n = query.chain.n
+    form = closed_form(query.chain) if query.task == TaskWeights() else None
     if form is None:
-        rows, method, complete = _numeric_rows(solver, T, tolerances), "numeric enumeration", False
-        apart = DISTINCT_NUMERIC
+        candidates, timed_out = _numeric_candidates(query)
+        method, complete, apart = "numeric enumeration", False, DISTINCT_NUMERIC
     else:
-        candidates = _closed_form_candidates(form, solver, T, redundancy)
-        rows, method, complete = _polished(solver, T, candidates, tolerances), f"closed form ({form.family})", True
-        apart = DISTINCT_EXACT
-    rows = rows[_distinct(rows[:, : chain.n], solver.bounds, apart)]
-    n = chain.n
-    return EnumeratedSolutions(rows[:, :n], rows[:, n], rows[:, n + 1], method, complete)
+        candidates, timed_out = _closed_form_candidates(form, query, redundancy)
+        method, complete, apart = f"closed form ({form.family})", not timed_out, DISTINCT_EXACT
+    rows = _polished(query, candidates)
+    rows = rows[_distinct(rows[:, :n], query.solver.bounds, apart)]
+    return EnumeratedSolutions(rows[:, :n], rows[:, n], rows[:, n + 1], method, complete, timed_out)
 
 
 def held_positions(form: ClosedForm, solver: NumericSolver, redundancy: int | Array | None) -> Array:
-    """Where the held joint is tried."""
+    """Positions at which the held joint is tried."""
     assert form.held is not None
     lower, upper = solver.bounds.lower[form.held], solver.bounds.upper[form.held]
     if redundancy is None or isinstance(redundancy, (int, np.integer)):
@@ -78,33 +73,46 @@ def held_positions(form: ClosedForm, solver: NumericSolver, redundancy: int | Ar
     return values
 
 
-def _closed_form_candidates(form: ClosedForm, solver: NumericSolver, T: Array, redundancy: int | Array | None) -> Array:
+def _closed_form_candidates(form: ClosedForm, query: Query, redundancy: int | Array | None) -> tuple[Array, bool]:
+    """Candidates, and whether time ran out before all positions of the held joint were tried."""
     if form.held is None:
-        return form.candidates(T)
-    positions = held_positions(form, solver, redundancy)
+        return form.candidates(query.T), False
+    positions = held_positions(form, query.solver, redundancy)
     if redundancy is None:
-        # where few positions are possible an even grid may miss them all: the numeric solver knows some
-        solved, rows = solver.each_start(T, 0, 16)
-        positions = np.concatenate([positions, rows[solved, form.held]])
-    return np.concatenate([form.candidates(T, float(position)) for position in positions])
+        # where few positions are possible an even grid may miss them all: the numeric solver finds some
+        solved, rows = query.solver.each_start(query.T, 0, 16)
+        positions = np.concatenate([rows[solved, form.held], positions])
+    found = []
+    for position in positions:
+        found.append(form.candidates(query.T, float(position)))
+        if query.deadline.over:
+            break
+    return np.concatenate(found), len(found) < len(positions)
 
 
-def _polished(solver: NumericSolver, T: Array, candidates: Array, tolerances: IKTolerances) -> Array:
+def _numeric_candidates(query: Query) -> tuple[Array, bool]:
+    """Where the solved starts end, and whether time ran out before all were tried."""
+    count = STARTS_AT_A_TIME if query.deadline.limited else NUMERIC_STARTS
+    found = []
+    for first in range(0, NUMERIC_STARTS, count):
+        solved, rows = query.solver.each_start(query.T, first, count)
+        found.append(rows[solved, : query.chain.n])
+        if query.deadline.over:
+            break
+    return np.concatenate(found), len(found) * count < NUMERIC_STARTS
+
+
+def _polished(query: Query, candidates: Array) -> Array:
     """Candidates inside the bounds, taken to the last digits and checked by our own forward kinematics."""
+    solver, n = query.solver, query.chain.n
     bounds = solver.bounds
     middle = 0.5 * (bounds.lower + bounds.upper)
     candidates = candidates - TURN * np.round((candidates - middle) / TURN)
     inside = ((candidates >= bounds.lower - EXACT) & (candidates <= bounds.upper + EXACT)).all(axis=1)
     candidates = np.clip(candidates[inside], bounds.lower, bounds.upper)
-    _, rows = solver.polish(T, candidates)
-    n = solver.n
-    good = (rows[:, n] <= tolerances.position) & (rows[:, n + 1] <= tolerances.orientation)
+    _, rows = solver.polish(query.T, candidates)
+    good = (rows[:, n] <= query.tolerances.position) & (rows[:, n + 1] <= query.tolerances.orientation)
     return rows[good]
-
-
-def _numeric_rows(solver: NumericSolver, T: Array, tolerances: IKTolerances) -> Array:
-    solved, rows = solver.each_start(T, 0, NUMERIC_STARTS)
-    return _polished(solver, T, rows[solved, : solver.n], tolerances)
 
 
 def _distinct(q: Array, bounds: Bounds, least: float) -> list[int]:

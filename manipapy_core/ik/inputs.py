@@ -1,11 +1,11 @@
-"""Goals checked at the door: poses in SE(3), seeds of the right length, weights and axes that make sense."""
+"""Checks of the inputs of inverse kinematics: poses in SE(3), seeds, weights, axes."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..compiler.algorithms.ik_step import Task
+from ..compiler import Task
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain
 from ..typing import Array
@@ -15,7 +15,7 @@ POSE_DEFECT = 1e-6
 POSE_BOUND = 3e8
 """Largest number [m] in a pose."""
 REPAIRABLE = 0.5
-"""Beyond this defect the nearest pose says nothing about what was meant."""
+"""Beyond this defect the nearest pose is not what was meant."""
 
 
 class NotAPose(InputError):
@@ -23,9 +23,9 @@ class NotAPose(InputError):
 
     def __init__(self, where: str, defect: float):
         cure = (
-            "pass orthonormalise=True to have the nearest pose taken"
+            "pass orthonormalise=True to use the nearest pose"
             if defect < REPAIRABLE
-            else "too far for a repair, so check how it was made"
+            else "too far for a repair: check how it was computed"
         )
         super().__init__(f"{where} is not in SE(3): off by {defect:.3g} (at most {POSE_DEFECT:g} is accepted); {cure}")
         self.where, self.defect = where, defect
@@ -93,8 +93,8 @@ def checked_seed(q_seed: ArrayLike | None, chain: Chain, count: int | None = Non
     return seed
 
 
-def task_weights(task: Task, weights: ArrayLike | None, axis: ArrayLike | None) -> tuple[Task, tuple[float, ...]]:
-    """The task and its six numbers, from what the caller gave."""
+def task_numbers(task: Task, weights: ArrayLike | None, axis: ArrayLike | None) -> tuple[Task, tuple[float, ...]]:
+    """Task and its six numbers, from the arguments of `solve`."""
     if weights is not None:
         if task is not Task.POSE or axis is not None:
             raise InputError("weights weigh the six rows of a whole pose; give them without a task or an axis")
@@ -114,12 +114,12 @@ def task_weights(task: Task, weights: ArrayLike | None, axis: ArrayLike | None) 
 
 
 def truth_of(flags: ArrayLike, count: int) -> NDArray[np.bool_]:
-    """What a collision callable answered, checked."""
+    """Truth values that a collision callable returned, checked."""
     answer = np.asarray(flags)
     if answer.shape != (count,) or answer.dtype.kind not in "biu":
         raise InputError(
-            f"collision must answer one truth value per row of q, shape ({count},); "
-            f"it gave {answer.dtype.name} of shape {answer.shape}"
+            f"collision must return one truth value per row of q, shape ({count},); "
+            f"it returned {answer.dtype.name} of shape {answer.shape}"
         )
     return answer.astype(bool)
 

@@ -1,75 +1,68 @@
-"""What is done for a pose that the quick starts leave: more effort, and if it stays unsolved, the reason."""
+"""More starts for a pose that the first ones did not solve, and the reason if it stays unsolved."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
-from ..compiler.algorithms.ik_step import Task
-from ..model.chain import Chain
+from ..compiler import Task
 from ..typing import Array
 from .bounds import inside
 from .closed_form import closed_form
-from .numeric import QUICK_STARTS, IKTolerances, NumericSolver, TaskWeights, solver_for
+from .numeric import QUICK_STARTS, solver_for
+from .query import STARTS_AT_A_TIME, Query
 from .result import IKResult, IKStatus
 
-FREE_STARTS = 64
-"""Starts without limits, each of whose solutions may happen to lie inside them."""
-HOPEFUL_STARTS = 384
-"""Patient starts inside the limits where there is a solution outside, or where that was not asked."""
+UNLIMITED_STARTS = 64
+"""Starts without limits, each of whose solutions may lie inside them."""
+PATIENT_STARTS = 384
+"""Patient starts inside the limits where there is a solution outside."""
 LAST_STARTS = 64
-"""Patient starts where not even the free search has found anything."""
+"""Patient starts where not even the search without limits has found anything."""
 
 
-def solve_by_restarts(
-    chain: Chain,
-    solver: NumericSolver,
-    T: Array,
-    found: IKResult,
-    limits: bool,
-    emphasis: TaskWeights,
-    tolerances: IKTolerances,
-    timeout: float | None,
-) -> IKResult:
-    """Solves a pose (4, 4) after all, or says why not.
+def solve_by_restarts(query: Query, found: IKResult) -> IKResult:
+    """Solves a pose after all, or gives the reason.
 
     Limits cut basins of attraction into pieces, some of them too small to be hit. Without them a solution is found in
     a few starts, and with isolated solutions one of those is the one inside the limits.
 
     Args:
-        found: What the quick starts have come to.
-        timeout: Patient starts go on for so long [s].
+        found: Result of the quick starts.
+
+    Returns:
+        With a deadline, patient starts go on until it is over; the result is then marked as timed out.
     """
-    if emphasis.task is Task.POSE and solver.reach.excludes(T):
+    chain, solver, T, deadline = query.chain, query.solver, query.T, query.deadline
+    if query.task.task is Task.POSE and solver.reach.excludes(T):
         return replace(found, status=IKStatus.UNREACHABLE)
-    free_solutions = None
-    if limits and any(solver.bounds.stops):
-        free = solver_for(chain, False, emphasis, tolerances)
-        solved, rows = free.each_start(T, 0, FREE_STARTS)
-        free_solutions = rows[solved, : chain.n]
-        candidates = inside(free_solutions, solver.bounds)
-        found = replace(found, starts=found.starts + FREE_STARTS)
+    if deadline.over:
+        return replace(found, timed_out=True)
+    blocked_by_limits = False
+    if query.limits and any(solver.bounds.stops):
+        free = solver_for(chain, False, query.task, query.tolerances)
+        solved, rows = free.each_start(T, 0, UNLIMITED_STARTS)
+        solutions = rows[solved, : chain.n]
+        blocked_by_limits = len(solutions) > 0
+        candidates = inside(solutions, solver.bounds)
+        found = replace(found, starts=found.starts + UNLIMITED_STARTS)
         if len(candidates):
-            found = _polished(solver, T, candidates, found, tolerances)
-    hopeful = free_solutions is not None and len(free_solutions) > 0
-    found = _patiently(solver, T, found, HOPEFUL_STARTS if hopeful else LAST_STARTS, timeout)
+            found = _polished(query, candidates, found)
+    found = _patiently(query, found, PATIENT_STARTS if blocked_by_limits else LAST_STARTS)
     if found.solved:
         return found
-    if hopeful:
+    if blocked_by_limits:
         return replace(found, status=IKStatus.LIMIT_BLOCKED)
-    form = closed_form(chain) if emphasis.task is Task.POSE else None
+    form = closed_form(chain) if query.task.task is Task.POSE else None
     if form is not None and form.held is None and not len(form.candidates(T)):
-        return replace(found, status=IKStatus.UNREACHABLE)
+        return replace(found, status=IKStatus.UNREACHABLE, timed_out=False)  # more time would not help
     return found
 
 
-def _polished(
-    solver: NumericSolver, T: Array, candidates: Array, found: IKResult, tolerances: IKTolerances
-) -> IKResult:
-    n = solver.n
-    _, rows = solver.polish(T, candidates)
+def _polished(query: Query, candidates: Array, found: IKResult) -> IKResult:
+    n, tolerances = query.chain.n, query.tolerances
+    _, rows = query.solver.polish(query.T, candidates)
     good = np.flatnonzero((rows[:, n] <= tolerances.position) & (rows[:, n + 1] <= tolerances.orientation))
     if not len(good):
         return found
@@ -77,16 +70,20 @@ def _polished(
     return IKResult(q, IKStatus.SOLVED, position, orientation, int(iterations), found.starts)
 
 
-def _patiently(solver: NumericSolver, T: Array, found: IKResult, count: int, timeout: float | None) -> IKResult:
-    deadline = None if timeout is None else time.perf_counter() + timeout
-    first = QUICK_STARTS
+def _patiently(query: Query, found: IKResult, count: int) -> IKResult:
+    """Patient starts: `count` of them without a deadline, with one as many as there is time for."""
+    deadline, first = query.deadline, QUICK_STARTS
+    if deadline.limited:
+        count = STARTS_AT_A_TIME
     while not found.solved:
-        other = solver.one_patiently(T, first, count)
+        other = query.solver.one_patiently(query.T, first, count)
         better = other.solved or _size(other) < _size(found)
         found = replace(other if better else found, starts=found.starts + other.starts)
         first += count
-        if deadline is None or time.perf_counter() >= deadline:
+        if not deadline.limited:
             break
+        if deadline.over:
+            return found if found.solved else replace(found, timed_out=True)
     return found
 
 

@@ -1,4 +1,4 @@
-"""What inverse kinematics answers: an honest status, and the joints."""
+"""Results of inverse kinematics: a status, joint positions and errors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..typing import Array
 
 
 class IKStatus(enum.Enum):
-    """How an answer is to be taken."""
+    """Outcome of a search."""
 
     SOLVED = "solved"
-    """Within the tolerances, inside the limits (if they were asked for) and free of collision (likewise)."""
+    """Within the tolerances; inside the limits and free of collision where that was requested."""
     LEAST_SQUARES = "least squares"
     """No start came within the tolerances; q is the closest that was found. Not a proof that there is no solution."""
     LIMIT_BLOCKED = "limit blocked"
@@ -29,7 +29,7 @@ class IKStatus(enum.Enum):
 
 @dataclass(frozen=True)
 class IKResult:
-    """The answer for one pose."""
+    """Result for one pose."""
 
     q: Array
     """Joint positions [rad or m], shape (n,); the best candidate even when not solved."""
@@ -41,7 +41,9 @@ class IKResult:
     iterations: int
     """Of the start that gave q."""
     starts: int
-    """How many were begun."""
+    """Starts of the search, all together."""
+    timed_out: bool = False
+    """The time limit ended the search: more time might find a solution, or a better one."""
 
     @property
     def solved(self) -> bool:
@@ -50,7 +52,7 @@ class IKResult:
 
 @dataclass(frozen=True)
 class IKBatch:
-    """The answers for N poses."""
+    """Results for N poses."""
 
     q: Array
     """Joint positions [rad or m], shape (N, n)."""
@@ -99,11 +101,13 @@ class IKSolutions:
     orientation_error: Array
     """[rad], shape (count,)."""
     method: str
-    """Where they come from, for example "closed form (6R-THREE_PARALLEL)" or "numeric enumeration"."""
+    """How they were found, for example "closed form (6R-THREE_PARALLEL)" or "numeric enumeration"."""
     complete: bool
-    """True if the method finds every solution (of every redundancy value asked for); False if it may miss some."""
+    """True if the method finds every solution (of every requested redundancy value); False if it may miss some."""
     closest: IKResult | None
     """The best candidate where there is no solution."""
+    timed_out: bool = False
+    """The time limit ended the search: more time might find more solutions."""
 
     def __len__(self) -> int:
         return len(self.q)

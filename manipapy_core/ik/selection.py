@@ -1,8 +1,6 @@
-"""What makes one solution better than another, and how a redundant arm slides to a better one.
+"""Choice among solutions: windings, collisions, objectives, and self-motion of redundant arms.
 
-An objective is any callable that takes configurations (N, n) and gives a cost for each (N,): lower is better.
-
-From a set of solutions to an answer: windings, collisions, objectives, ranking.
+An objective is any callable that takes configurations (N, n) and returns a cost for each (N,): lower is better.
 """
 
 from __future__ import annotations
@@ -13,30 +11,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import kinematics
-from ..compiler.algorithms.ik_step import Task
+from .. import kinematics, singularity
+from ..compiler import Task
 from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
 from .bounds import nearest_winding, search_bounds
 from .enumerate import all_solutions, wound
 from .inputs import truth_of
-from .numeric import IKTolerances, NumericSolver, TaskWeights
-from .result import IKResult, IKSolutions, IKStatus
+from .query import Query
+from .result import IKResult, IKStatus
 
 Objective = Callable[[Array], Array]
+Collision = Callable[[Array], NDArray[np.bool_]]
 
 DESCENT_STEPS = 60
 DIFFERENCE = 1e-6
 """Step of the gradient's finite differences [rad or m]."""
 STEP_SIZES = np.array([0.5, 0.2, 0.05, 0.01, 0.002])
 """Longest joint motion of the tries along one descent direction [rad or m]."""
+SLIDES = 4
+"""Solutions of a redundant arm from which an objective is descended."""
+_ROWS = {Task.POSE: 6, Task.WEIGHTED: 6, Task.AXIS: 5, Task.POSITION: 3}
 
 
 def near(q: ArrayLike) -> Objective:
     """Squared distance to a configuration."""
-    wish = np.array(q, dtype=np.float64)
-    return lambda rows: ((rows - wish) ** 2).sum(axis=1)
+    preferred = np.array(q, dtype=np.float64)
+    return lambda rows: ((rows - preferred) ** 2).sum(axis=1)
 
 
 def centre_of_limits(chain: Chain) -> Objective:
@@ -49,42 +51,41 @@ def centre_of_limits(chain: Chain) -> Objective:
 
 
 def manipulability(chain: Chain) -> Objective:
-    """Minus √det(J Jᵀ) (Yoshikawa): far from singular is better. For fewer than six joints √det(Jᵀ J)."""
-
-    def cost(rows: Array) -> Array:
-        return -np.prod(np.linalg.svd(kinematics.body_jacobian(chain, rows), compute_uv=False), axis=-1)
-
-    return cost
+    """Minus `singularity.manipulability`: far from singular is better."""
+    return lambda rows: -singularity.manipulability(chain, rows)
 
 
 def clearance(distance: Callable[[Array], Array]) -> Objective:
-    """Minus the distance to obstacles [m] that a callable gives for configurations (N, n)."""
+    """Minus the distance to obstacles [m] that a callable returns for configurations (N, n)."""
     return lambda rows: -np.asarray(distance(rows))
 
 
 def costs_of(objective: Objective, q: Array) -> Array:
-    """The objective's answer, checked."""
+    """Costs that an objective returns, checked."""
     costs = np.asarray(objective(q), dtype=np.float64)
     if costs.shape != (len(q),) or np.isnan(costs).any():
         raise InputError(
-            f"the objective must give one number per row of q, shape ({len(q)},), none of them NaN; "
-            f"it gave shape {costs.shape}"
+            f"the objective must return one number per row of q, shape ({len(q)},), none of them NaN; "
+            f"it returned shape {costs.shape}"
         )
     return costs
 
 
-def slide(chain: Chain, solver: NumericSolver, T: Array, q: Array, objective: Objective) -> Array:
-    """Descends an objective along the arm's self-motion, keeping the tip at T (4, 4).
+def slide(query: Query, q: Array, objective: Objective) -> Array:
+    """Descends an objective along the arm's self-motion, with the tip at the pose of the query.
 
-    Each step follows the projection of the gradient onto the null space, comes back to the pose by the numeric solver,
+    Each step follows the projection of the gradient onto the null space, returns to the pose by the numeric solver,
     and is kept only if it is solved, has not jumped and is better.
 
     Returns:
-        The last configuration, shape (n,).
+        The last configuration before the objective stops falling or the time is over, shape (n,).
     """
+    chain, solver = query.chain, query.solver
     cost = float(costs_of(objective, q[None])[0])
     offsets = np.concatenate([np.eye(chain.n), -np.eye(chain.n)]) * DIFFERENCE
     for _ in range(DESCENT_STEPS):
+        if query.deadline.over:
+            break
         around = costs_of(objective, q + offsets)
         gradient = (around[: chain.n] - around[chain.n :]) / (2.0 * DIFFERENCE)
         J = kinematics.body_jacobian(chain, q)
@@ -99,7 +100,7 @@ def slide(chain: Chain, solver: NumericSolver, T: Array, q: Array, objective: Ob
         if size < 1e-9:
             break
         tries = q + np.outer(STEP_SIZES / size, direction)
-        solved, rows = solver.polish(T, np.clip(tries, solver.bounds.lower, solver.bounds.upper))
+        solved, rows = solver.polish(query.T, np.clip(tries, solver.bounds.lower, solver.bounds.upper))
         arrived = rows[:, : chain.n]
         costs = np.where(
             solved & (np.abs(arrived - q).max(axis=1) < 2.0 * STEP_SIZES), costs_of(objective, arrived), np.inf
@@ -109,13 +110,6 @@ def slide(chain: Chain, solver: NumericSolver, T: Array, q: Array, objective: Ob
             break
         q, cost = arrived[best], float(costs[best])
     return q
-
-
-Collision = Callable[[Array], NDArray[np.bool_]]
-
-SLIDES = 4
-"""Solutions of a redundant arm from which an objective is descended."""
-_ROWS = {Task.POSE: 6, Task.WEIGHTED: 6, Task.AXIS: 5, Task.POSITION: 3}
 
 
 @dataclass(frozen=True)
@@ -128,78 +122,60 @@ class Solutions:
     orientation_error: Array
     method: str
     complete: bool
+    timed_out: bool
 
     def with_only(self, candidate: IKResult) -> Solutions:
-        """A single solution that another way has found."""
+        """A single solution, found by restarts."""
         errors = np.array([candidate.position_error]), np.array([candidate.orientation_error])
-        return Solutions(candidate.q[None], *errors, "numeric", False)
+        return Solutions(candidate.q[None], *errors, "numeric", False, self.timed_out)
 
     def at(self, order: NDArray[np.int64]) -> Solutions:
         errors = self.position_error[order], self.orientation_error[order]
-        return Solutions(self.q[order], *errors, self.method, self.complete)
+        return Solutions(self.q[order], *errors, self.method, self.complete, self.timed_out)
 
 
-def gather(
-    chain: Chain,
-    solver: NumericSolver,
-    T: Array,
-    emphasis: TaskWeights,
-    tolerances: IKTolerances,
-    redundancy: int | Array | None,
-    limits: bool,
-) -> Solutions:
+def gather(query: Query, redundancy: int | Array | None) -> Solutions:
     """All solutions; with limits, in every winding that they allow."""
-    found = all_solutions(chain, solver, T, emphasis, tolerances, redundancy)
+    found = all_solutions(query, redundancy)
     origin = list(range(len(found.q)))
     q = found.q
-    if limits:
-        q, origin = wound(found.q, chain, solver.bounds)
-    return Solutions(q, found.position_error[origin], found.orientation_error[origin], found.method, found.complete)
+    if query.limits:
+        q, origin = wound(found.q, query.chain, query.solver.bounds)
+    errors = found.position_error[origin], found.orientation_error[origin]
+    return Solutions(q, *errors, found.method, found.complete, found.timed_out)
 
 
-def choose(
-    chain: Chain,
-    solver: NumericSolver,
-    T: Array,
-    found: Solutions,
-    closest: IKResult | None,
-    seed: Array | None,
-    emphasis: TaskWeights,
-    everything: bool,
-    collision: Collision | None,
-    objective: Objective | None,
-    limits: bool,
-) -> IKResult | IKSolutions:
-    """Ranks the solutions and answers with all of them or with the best.
+def ranked(
+    query: Query, found: Solutions, collision: Collision | None, objective: Objective | None
+) -> tuple[Solutions, IKStatus]:
+    """Solutions without collision, best first; all of them if every one collides.
 
     Without an objective they are ranked by distance from the seed, or from the middle of the limits.
     """
-    n = chain.n
-    if not len(found.q):
-        assert closest is not None
-        none = np.zeros(0)
-        empty = IKSolutions(np.zeros((0, n)), closest.status, none, none, found.method, found.complete, closest)
-        return empty if everything else closest
-    rank = objective or near(seed if seed is not None else 0.5 * (solver.bounds.lower + solver.bounds.upper))
-    found = found.at(np.argsort(costs_of(rank, found.q), kind="stable"))
-    status = IKStatus.SOLVED
-    if collision is not None:
-        free = ~truth_of(collision(found.q), len(found.q))
-        if free.any():
-            found = found.at(np.flatnonzero(free))
-        else:
-            status = IKStatus.IN_COLLISION
-    if everything:
-        errors = found.position_error, found.orientation_error
-        return IKSolutions(found.q, status, *errors, found.method, found.complete, None)
-    best = found.q[0]
-    if objective is not None and n > _ROWS[emphasis.task] and status is IKStatus.SOLVED:
-        slid = np.array([slide(chain, solver, T, q, objective) for q in found.q[:SLIDES]])
+    bounds = query.solver.bounds
+    cost = objective or near(query.seed if query.seed is not None else 0.5 * (bounds.lower + bounds.upper))
+    found = found.at(np.argsort(costs_of(cost, found.q), kind="stable"))
+    if collision is None:
+        return found, IKStatus.SOLVED
+    free = ~truth_of(collision(found.q), len(found.q))
+    return (found.at(np.flatnonzero(free)), IKStatus.SOLVED) if free.any() else (found, IKStatus.IN_COLLISION)
+
+
+def best_of(
+    query: Query, found: Solutions, status: IKStatus, collision: Collision | None, objective: Objective | None
+) -> IKResult:
+    """The best of ranked solutions; a redundant arm descends the objective from there."""
+    n, best = query.chain.n, found.q[0]
+    timed_out = found.timed_out
+    if objective is not None and n > _ROWS[query.task.task] and status is IKStatus.SOLVED:
+        slid = np.array([slide(query, q, objective) for q in found.q[:SLIDES]])
+        timed_out = timed_out or query.deadline.over
         if collision is not None:
             slid = slid[~truth_of(collision(slid), len(slid))]
         pool = np.concatenate([best[None], slid])
         best = pool[int(costs_of(objective, pool).argmin())]
-    elif seed is not None and objective is None:
-        best = nearest_winding(best, seed, chain, solver.bounds, limits)
-    _, rows = solver.polish(T, best[None])
-    return IKResult(best, status, float(rows[0, n]), float(rows[0, n + 1]), int(rows[0, n + 2]), len(found.q))
+    elif query.seed is not None and objective is None:
+        best = nearest_winding(best, query.seed, query.chain, query.solver.bounds, query.limits)
+    _, rows = query.solver.polish(query.T, best[None])
+    position, orientation, iterations = rows[0, n : n + 3].tolist()
+    return IKResult(best, status, position, orientation, int(iterations), len(found.q), timed_out)

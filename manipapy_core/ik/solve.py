@@ -1,32 +1,30 @@
-"""`solve` and `solve_batch`: one door to inverse kinematics."""
+"""Entry points of inverse kinematics: `solve` for one pose, `solve_batch` for many."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy import float64, ndarray
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..compiler.algorithms.ik_step import Task
+from ..compiler import Task
 from ..errors import InputError
 from ..model.chain import Chain
-from ..typing import Array
 from .bounds import nearest_winding, to_winding
-from .inputs import checked_poses, checked_seed, task_weights, truth_of
-from .numeric import IKTolerances, NumericSolver, TaskWeights, solver_for, usual_solver
+from .inputs import checked_poses, checked_seed, task_numbers, truth_of
+from .numeric import IKTolerances, TaskWeights, solver_for, usual_solver
+from .query import NO_DEADLINE, Deadline, Query
 from .restarts import solve_by_restarts
 from .result import IKBatch, IKResult, IKSolutions, IKStatus
-from .selection import Objective, choose, gather
+from .selection import Collision, Objective, best_of, gather, ranked
 
-Collision = Callable[[Array], NDArray[np.bool_]]
 WHOLE_POSE, DEFAULT = TaskWeights(), IKTolerances()
 SOLVED = IKStatus.SOLVED
 
 
-# The overloads only tell a type checker which answer comes back; the options are those of the function itself.
+# The overloads give a type checker the type of the result; the options are those of the function itself.
 @overload
 def solve(chain: Chain, T: ArrayLike, *, all_solutions: Literal[False] = False, **options: Any) -> IKResult: ...
 @overload
@@ -52,17 +50,19 @@ def solve(  # type: ignore[misc]
 
     Args:
         T: T_base_tip, shape (4, 4).
-        q_seed: The search begins here [rad or m], shape (n,); the answer is in the nearest winding, and solutions are
+        q_seed: The search starts here [rad or m], shape (n,); the result is in the nearest winding, and solutions are
             ranked by their distance from here unless there is an objective.
         all_solutions: Every solution instead of one, by closed form where there is one.
         limits: Keep to the joint limits (prismatic joints and mimic joints always do).
-        collision: Takes configurations (N, n), gives True for each that collides.
-        objective: Takes configurations (N, n), gives a cost for each, lower is better (`ik.near`,
+        collision: Takes configurations (N, n), returns True for each that collides.
+        objective: Takes configurations (N, n), returns a cost for each, lower is better (`ik.near`,
             `ik.centre_of_limits`, `ik.manipulability`, `ik.clearance`, or your own). Redundant arms slide to its
             minimum.
         redundancy: For all solutions of a seven-joint arm: how many positions of the held joint are tried, or which
             ones [rad].
-        timeout: Go on trying for so long [s] where the usual number of starts does not do.
+        timeout: Time limit [s]. A search that has found no solution goes on until then, and every search ends then,
+            after the piece of work in hand (about a millisecond); the result is marked as timed out if more time might
+            have changed it. Without it, a fixed number of starts is tried.
         task: The whole pose, or its position, or position and one axis.
         weights: Of the six rows of the error in base axes (rotation, then position) instead of a task; zero frees one.
         axis: The direction in the tip frame that `Task.AXIS` aligns; z if not given.
@@ -70,63 +70,64 @@ def solve(  # type: ignore[misc]
         orthonormalise: Take the nearest pose of a matrix that is not in SE(3), instead of refusing it.
 
     Raises:
-        InputError: For anything that is not a pose, a seed of another length, and the like; `NotAPose` carries the
-            defect.
+        InputError: T is not a pose (`NotAPose` carries the defect), the seed has another length, or an option is out
+            of range.
     """
-    emphasis = WHOLE_POSE
+    deadline = NO_DEADLINE if timeout is None else Deadline(timeout)
+    task_weights = WHOLE_POSE
     if task is not Task.POSE or weights is not None or axis is not None:
-        emphasis = TaskWeights(*task_weights(task, weights, axis))
-    if limits and emphasis is WHOLE_POSE and tolerances is DEFAULT:
+        task_weights = TaskWeights(*task_numbers(task, weights, axis))
+    if limits and task_weights is WHOLE_POSE and tolerances is DEFAULT:
         solver = usual_solver(chain)
     else:
-        solver = solver_for(chain, bool(limits), emphasis, tolerances)
+        solver = solver_for(chain, bool(limits), task_weights, tolerances)
     if type(T) is not ndarray or T.dtype != float64 or T.shape != (4, 4) or orthonormalise:
         T = checked_poses(T, "T", batch=False, orthonormalise=orthonormalise, hint="; `solve_batch` takes many poses")
     seed = None if q_seed is None else checked_seed(q_seed, chain)
     if all_solutions or objective is not None:
         checked_poses(T, "T", batch=False)
-        return _chosen(
-            chain, solver, T, seed, limits, emphasis, tolerances, all_solutions, collision, objective, redundancy
-        )
+        query = Query(chain, solver, T, seed, limits, task_weights, tolerances, deadline)
+        return _by_enumeration(query, all_solutions, collision, objective, redundancy)
     found = solver.one(T, None if seed is None else to_winding(seed, solver.bounds))
     if found.status is not SOLVED:
-        found = solve_by_restarts(chain, solver, T, found, limits, emphasis, tolerances, timeout)
+        query = Query(chain, solver, T, seed, limits, task_weights, tolerances, deadline)
+        found = solve_by_restarts(query, found)
     if found.status is not SOLVED or (collision is None and seed is None):
         return found
     if seed is not None:
         found = replace(found, q=nearest_winding(found.q, seed, chain, solver.bounds, limits))
     if collision is not None and truth_of(collision(found.q[None]), 1).any():
-        return _chosen(
-            chain, solver, T, found.q if seed is None else seed, limits, emphasis, tolerances, False, collision,
-            objective, redundancy,
-        )  # fmt: skip
+        near = found.q if seed is None else seed
+        query = Query(chain, solver, T, near, limits, task_weights, tolerances, deadline)
+        return _by_enumeration(query, False, collision, None, redundancy)
     return found
 
 
-def _chosen(
-    chain: Chain,
-    solver: NumericSolver,
-    T: Array,
-    seed: Array | None,
-    limits: bool,
-    emphasis: TaskWeights,
-    tolerances: IKTolerances,
-    everything: bool,
+def _by_enumeration(
+    query: Query,
+    all_solutions: bool,
     collision: Collision | None,
     objective: Objective | None,
     redundancy: int | ArrayLike | None,
 ) -> IKResult | IKSolutions:
-    """The way through the set of all solutions."""
+    """All solutions or the best of them; restarts where the enumeration finds none."""
     values = redundancy if redundancy is None or isinstance(redundancy, int) else np.asarray(redundancy, dtype=float)
-    found = gather(chain, solver, T, emphasis, tolerances, values, limits)
-    closest = None
+    found, solver, seed = gather(query, values), query.solver, query.seed
     if not len(found.q):
-        closest = solver.one(T, None if seed is None else to_winding(seed, solver.bounds))
+        closest = solver.one(query.T, None if seed is None else to_winding(seed, solver.bounds))
         if not closest.solved:
-            closest = solve_by_restarts(chain, solver, T, closest, limits, emphasis, tolerances, None)
-        if closest.solved:
-            found = found.with_only(closest)
-    return choose(chain, solver, T, found, closest, seed, emphasis, everything, collision, objective, limits)
+            closest = solve_by_restarts(query, closest)
+        if not closest.solved:
+            if not all_solutions:
+                return closest
+            none, q = np.zeros(0), np.zeros((0, query.chain.n))
+            return IKSolutions(q, closest.status, none, none, found.method, found.complete, closest, closest.timed_out)
+        found = found.with_only(closest)
+    found, status = ranked(query, found, collision, objective)
+    if not all_solutions:
+        return best_of(query, found, status, collision, objective)
+    errors = found.position_error, found.orientation_error
+    return IKSolutions(found.q, status, *errors, found.method, found.complete, None, found.timed_out)
 
 
 def solve_batch(
@@ -146,13 +147,13 @@ def solve_batch(
 
     Args:
         T: T_base_tip, shape (N, 4, 4); N may be 0.
-        q_seed: Where each search begins, shape (N, n), or (n,) for all.
-        threads: Split the poses over so many threads.
+        q_seed: Start of each search, shape (N, n), or (n,) for all.
+        threads: Number of threads that the poses are split over.
     """
     if threads < 1:
         raise InputError(f"threads is {threads}; give 1 or more")
-    emphasis = TaskWeights(*task_weights(task, weights, axis))
-    solver = solver_for(chain, limits, emphasis, tolerances)
+    task_weights = TaskWeights(*task_numbers(task, weights, axis))
+    solver = solver_for(chain, limits, task_weights, tolerances)
     poses = solver.accept(T)
     if poses is None or orthonormalise:
         poses = checked_poses(T, "T", batch=True, orthonormalise=orthonormalise, hint="; `solve` takes one pose")
@@ -167,7 +168,8 @@ def solve_batch(
     for index in np.flatnonzero(~solved):
         position, orientation, _, starts = rows[index, n:].tolist()
         found = IKResult(q[index], IKStatus.LEAST_SQUARES, position, orientation, 0, int(starts))
-        found = solve_by_restarts(chain, solver, poses[index], found, limits, emphasis, tolerances, None)
+        query = Query(chain, solver, poses[index], None, limits, task_weights, tolerances, NO_DEADLINE)
+        found = solve_by_restarts(query, found)
         q[index], status[index] = found.q, found.status
         rows[index, n : n + 2] = found.position_error, found.orientation_error
         rows[index, n + 3] = found.starts

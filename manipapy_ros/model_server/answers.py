@@ -51,7 +51,7 @@ def inverse_kinematics(
         T = model.fixed_pose(frame) @ T
     seed_state = request.seed if len(request.seed.name) else latest
     seed = None if seed_state is None else positions_by_name(seed_state, chain.joint_names)
-    options = {"q_seed": seed, "limits": not request.ignore_limits}
+    options = {"q_seed": seed, "limits": not request.ignore_limits, "timeout": request.timeout or None}
     if request.all_solutions:
         found = ik.solve(chain, T, all_solutions=True, **options)
         solutions, status, response.complete = list(found.q), found.status, found.complete
@@ -60,7 +60,7 @@ def inverse_kinematics(
             solutions = [found.closest.q]
             errors = [(found.closest.position_error, found.closest.orientation_error)]
     else:
-        one = ik.solve(chain, T, timeout=request.timeout or None, **options)
+        found = one = ik.solve(chain, T, **options)
         solutions, status, errors = [one.q], one.status, [(one.position_error, one.orientation_error)]
     response.solutions = [_joint_state(chain, q, request) for q in solutions]
     response.position_errors = [float(error) for error, _ in errors]
@@ -68,7 +68,8 @@ def inverse_kinematics(
     response.status, response.success = status.value, status is ik.IKStatus.SOLVED
     if not response.success:
         missed = f"; the closest is {1e3 * errors[0][0]:.1f} mm and {errors[0][1]:.3f} rad away" if errors else ""
-        response.message = f"{chain.tip} cannot be brought there: {status.value}{missed}"
+        late = "; the search ended at the time limit" if found.timed_out else ""
+        response.message = f"{chain.tip} cannot be brought there: {status.value}{missed}{late}"
 
 
 def jacobian(model: LoadedRobot, request: ComputeJacobian.Request, response: ComputeJacobian.Response) -> None:

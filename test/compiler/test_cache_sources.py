@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import manipapy_core
-from foundation.tree import imports_of
+from import_graph import imports_of
 from manipapy_core.compiler import cache, sources
 from manipapy_core.compiler.algorithms.ik_step import Task, Variant
 from manipapy_core.compiler.formulas import absolute, clamp
