@@ -1,6 +1,6 @@
-"""A first robot: load it, ask it, move it, draw it.
+"""A first robot: load it, compute kinematics and dynamics, plan a motion, draw it.
 
-Run it: python examples/01_first_robot.py [picture.png]
+Run it: python examples/01_first_robot.py [image.png]
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def main() -> None:
     print(arm.describe())
 
     np.set_printoptions(precision=4, suppress=True)
-    print("\nThe tool at the start, in the base frame [m]:")
+    print("\nTool pose at the start, in the base frame [m]:")
     print(kinematics.forward(arm, START))
-    print("\nTorques that hold it there [N m]:", dynamics.gravity_forces(arm, START))
+    print("\nGravity torques there [N m]:", dynamics.gravity_forces(arm, START))
 
-    # Two seconds from start to goal; every function below takes the whole motion at once.
+    # Two seconds from start to goal; every function below takes the whole trajectory at once.
     motion = joint_trajectory(START, GOAL, duration=2.0, samples=401)
     tool_path = kinematics.forward(arm, motion.positions)[:, :3, 3]
     torques = dynamics.inverse_dynamics(arm, motion.positions, motion.velocities, motion.accelerations)
-    share = np.abs(torques).max(axis=0) / arm.limits.effort
-    print("\nLargest torque of each joint, in percent of its limit:", 100 * share)
+    used = np.abs(torques).max(axis=0) / arm.limits.effort
+    print("\nPeak torque of each joint [% of its limit]:", 100 * used)
 
     figure = new_figure(figsize=(12.6, 5.8))
     scene = new_axes(figure, (-0.155, -0.21, 0.86, 1.5))
@@ -50,11 +50,11 @@ def main() -> None:
         label = name.removesuffix("_joint").replace("_", " ")
         angles.plot(motion.times, np.degrees(motion.positions[:, index]), color=colour, linewidth=1.8, label=label)
         efforts.plot(motion.times, torques[:, index], color=colour, linewidth=1.8)
-    angles.set_title("A quintic motion: joint angles [°]", loc="left", fontsize=10)
+    angles.set_title("Quintic trajectory: joint angles [°]", loc="left", fontsize=10)
     angles.legend(ncols=3, fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(-0.01, 1.0))
     angles.set_ylim(top=215)
     angles.tick_params(labelbottom=False)
-    efforts.set_title("Torques that make it [N m]", loc="left", fontsize=10)
+    efforts.set_title("Joint torques [N m]", loc="left", fontsize=10)
     efforts.set_xlabel("time [s]", fontsize=9)
     for plot in (angles, efforts):
         plot.set_xlim(0.0, motion.times[-1])
@@ -62,9 +62,9 @@ def main() -> None:
         plot.tick_params(labelsize=8, colors="0.3")
         plot.spines[["top", "right"]].set_visible(False)
         plot.spines[["left", "bottom"]].set_color("0.6")
-    picture = sys.argv[1] if len(sys.argv) > 1 else "first_plot.png"
-    figure.savefig(picture, dpi=150)
-    print("\nPicture:", picture)
+    path = sys.argv[1] if len(sys.argv) > 1 else "first_plot.png"
+    figure.savefig(path, dpi=150)
+    print("\nImage:", path)
 
 
 if __name__ == "__main__":

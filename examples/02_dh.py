@@ -1,4 +1,4 @@
-"""DH tables: from the textbook to a robot, and from any robot back to a table.
+"""DH tables: a robot from a table, and a table from any robot.
 
 Run it: python examples/02_dh.py [robot.urdf]
 """
@@ -31,26 +31,26 @@ def main() -> None:
 
     table = dh.DHTable(UR5, "standard")
     print(table)
-    print("\nThe tool at", q)
+    print("\nTool pose at q =", q)
     print(table.forward(q))
 
-    # The same numbers under the other convention are another arm; converting moves a and alpha by one row.
+    # The same numbers in the other convention describe another arm; converting shifts a and alpha by one row.
     apart = np.linalg.norm((dh.DHTable(UR5, "modified").forward(q) - table.forward(q))[:3, 3])
-    print(f"\nRead as modified DH, the tool would be {apart:.3f} m away. Converted it is the same arm:\n")
+    print(f"\nRead as modified DH, the tool would be {apart:.3f} m off. The same arm in modified DH:\n")
     print(table.in_convention("modified"))
 
-    # A table becomes a robot, with everything that robots can do, and a URDF for other programs.
+    # A table becomes a Robot, and a URDF for other programs.
     robot = table.to_robot("ur5_from_dh", limits=[(-2 * pi, 2 * pi)] * 6)
     arm = robot.chain("base_link", "tool0")
     error = np.abs(kinematics.forward(arm, q) - table.forward(q)).max()
-    print(f"\nCompiled kinematics and textbook matrices differ by {error:.0e}")
+    print(f"\nCompiled kinematics and DH matrices differ by {error:.0e}")
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(robot.urdf)
         print("URDF:", sys.argv[1])
 
-    # And back: the table of any serial arm, here one that nobody has to look up any more.
+    # And back: the table of any serial arm.
     xarm = Robot.from_urdf("xarm6").chain("link_base", "link_eef")
-    print("\nThe xArm 6, read off its description:\n")
+    print("\nDH table of the xArm 6, from its URDF:\n")
     print(dh.from_chain(xarm, "modified"))
 
 

@@ -1,6 +1,6 @@
-"""All ways to reach one pose: the eight of a UR5, drawn into one picture.
+"""All IK solutions of one pose: the eight of a UR5, drawn in one figure.
 
-Run it: python examples/03_all_ik_solutions.py [picture.png]
+Run it: python examples/03_all_ik_solutions.py [image.png]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
 
     branches = ik.solve(arm, goal, all_solutions=True, limits=False)
     wound = ik.solve(arm, goal, all_solutions=True)
-    print(f"All of them by {branches.method}: {len(branches)}, and {len(wound)} with every turn that the limits allow")
+    print(f"All solutions by {branches.method}: {len(branches)}; {len(wound)} with full turns within the limits")
     for q in branches:
         print("   ", np.degrees(q).round(1))
 
@@ -33,7 +33,7 @@ def main() -> None:
         return (kinematics.link_poses(arm, q)[:, 2:, 2, 3] < 0.08).any(axis=1)
 
     above_table = ik.solve(arm, goal, collision=too_low)
-    print(f"One that keeps all links above the table: {np.degrees(above_table.q).round(1)}")
+    print(f"A solution with all links above the table: {np.degrees(above_table.q).round(1)}")
 
     columns = 4
     rows = -(-len(branches) // columns)
@@ -47,9 +47,9 @@ def main() -> None:
         draw_frame(scene, goal, 0.2)
         scene.set_title(f"{index + 1}", y=0.88, fontsize=11)
 
-    picture = sys.argv[1] if len(sys.argv) > 1 else "all_ik_solutions.png"
-    figure.savefig(picture, dpi=110)
-    print("Picture:", picture)
+    path = sys.argv[1] if len(sys.argv) > 1 else "all_ik_solutions.png"
+    figure.savefig(path, dpi=110)
+    print("Image:", path)
 
 
 if __name__ == "__main__":

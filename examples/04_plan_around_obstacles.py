@@ -1,6 +1,6 @@
-"""From a pose behind obstacles to a verified trajectory: a panda reaches into a shelf.
+"""Motion planning with obstacles: a verified trajectory of a Panda into a shelf.
 
-Run it: python examples/04_plan_around_obstacles.py [picture.png]
+Run it: python examples/04_plan_around_obstacles.py [image.png]
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ def main() -> None:
 
     goal = np.array([[0.0, 0.0, 1.0, 0.56], [0.0, -1.0, 0.0, -0.22], [1.0, 0.0, 0.0, 0.4], [0.0, 0.0, 0.0, 1.0]])
     result = plan(checker, START, PoseGoal(goal))
-    print(f"{result.status.text}: {result.message}, {result.goals} joint goals to choose from")
+    print(f"{result.status.text}: {result.message}, {result.goals} IK goals")
     if result.trajectory is None or result.verification is None:
         return
-    seen, spent = result.verification, result.timings
-    print(f"Verified at {seen.looks} configurations; accelerations reach {seen.acceleration:.1%} of their limits")
-    print(f"Milliseconds: {1e3 * spent.search:.1f} search, {1e3 * spent.total:.1f} in all")
+    check, spent = result.verification, result.timings
+    print(f"Verified at {check.looks} configurations; accelerations reach {check.acceleration:.1%} of their limits")
+    print(f"Time: {1e3 * spent.search:.1f} ms search, {1e3 * spent.total:.1f} ms total")
 
-    gentle = plan(checker, START, PoseGoal(goal), law=TimeLaw.OPTIMAL, velocity_scaling=0.3, effort_limits=True)
-    if gentle.trajectory is not None:
-        print(f"At 30 % of the speed, within the motors' efforts: {gentle.trajectory.times[-1]:.2f} s")
+    slow = plan(checker, START, PoseGoal(goal), law=TimeLaw.OPTIMAL, velocity_scaling=0.3, effort_limits=True)
+    if slow.trajectory is not None:
+        print(f"At 30 % speed, within the effort limits: {slow.trajectory.times[-1]:.2f} s")
 
     if len(sys.argv) > 1:
         figure = new_figure(figsize=(8, 7))
         axes = new_axes(figure)
         draw_floor(axes, 0.8)
-        for thing in checker.world.snapshot().objects.values():
-            size, place = thing.shape.size, thing.T_base_object[:3, 3]
+        for item in checker.world.snapshot().objects.values():
+            size, place = item.shape.size, item.T_base_object[:3, 3]
             axes.bar3d(*(place - 0.5 * size), *size, color="tan", alpha=0.25)
         rows = result.trajectory.positions
         for q, fade in ((rows[0], 0.7), (rows[len(rows) // 2], 0.4), (rows[-1], 0.0)):

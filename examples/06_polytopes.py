@@ -1,6 +1,6 @@
-"""What an arm can do right now: its velocity polytope, free and in front of a wall, and a wish that stays inside.
+"""Velocity polytopes of an arm, free and near a wall, and a twist follower that stays inside.
 
-Run it: python examples/06_polytopes.py [picture.png]
+Run it: python examples/06_polytopes.py [image.png]
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ def main() -> None:
     pose[:3, 3] = 0.52, 0.1, 0.55
     world.add("wall", Box([0.02, 0.9, 0.9]), pose)
     near = polytopes.near_points(body, world, Q)
-    print(f"{len(near)} points of the arm are near something; the nearest is {1e3 * near.distance[0]:.0f} mm away")
+    print(f"{len(near)} points of the arm are near an obstacle; the nearest is {1e3 * near.distance[0]:.0f} mm away")
 
     free = polytopes.velocity_polytope(arm, Q)
     avoidance = polytopes.Avoidance(speed=0.5)
     bounded = polytopes.velocity_polytope(arm, Q, near=near, avoidance=avoidance, damping=True)
-    print(f"Velocity polytope: {len(free.vertices)} corners, {free.volume:.1f} (m/s)³ if nothing were in the way,")
-    print(f"                   {len(bounded.vertices)} corners, {bounded.volume:.1f} (m/s)³ as it is")
+    print(f"Velocity polytope: {len(free.vertices)} vertices, {free.volume:.1f} (m/s)³ without obstacles,")
+    print(f"                   {len(bounded.vertices)} vertices, {bounded.volume:.1f} (m/s)³ near the wall")
     fastest = [found.vertices[:, 0].max() for found in (free, bounded)]
-    print(f"Fastest towards the wall: {fastest[0]:.2f} m/s, and {fastest[1]:.2f} m/s as it is")
+    print(f"Fastest towards the wall: {fastest[0]:.2f} m/s free, {fastest[1]:.2f} m/s near it")
     ball = bounded.largest_ball
-    print(f"Every velocity within {ball.radius:.2f} m/s of {np.round(ball.centre, 2)} is possible")
+    print(f"Every velocity within {ball.radius:.2f} m/s of {np.round(ball.centre, 2)} is feasible")
     polytope, slope = polytopes.velocity_volume_gradient(arm, Q, near=near, avoidance=avoidance)
-    print(f"Volume {polytope.volume:.1f} grows fastest along the joints {np.round(slope / np.linalg.norm(slope), 2)}")
+    print(f"Volume {polytope.volume:.1f} grows fastest along {np.round(slope / np.linalg.norm(slope), 2)}")
 
     follower = servoing.TwistFollower(Checker(body, world), avoidance=avoidance)
     q, path = Q.copy(), [Q]
@@ -49,8 +49,10 @@ def main() -> None:
         step = follower.step(q, [0, 0, 0, 0.3, 0.0, 0.1], 0.02)
         q = step.q
         path.append(q)
-    went = kinematics.forward(arm, q)[:3, 3] - tip
-    print(f"Two seconds of wishing (0.3, 0, 0.1) m/s: {step.status.value}, went {np.round(went, 2)} m without a touch")
+    moved = kinematics.forward(arm, q)[:3, 3] - tip
+    print(
+        f"Two seconds of commanded (0.3, 0, 0.1) m/s: {step.status.value}, moved {np.round(moved, 2)} m without contact"
+    )
 
     figure = new_figure(figsize=(12, 5.2))
     scene = new_axes(figure, (0.0, 0.0, 0.55, 1.0))
@@ -63,7 +65,7 @@ def main() -> None:
     y, z = np.meshgrid([-0.35, 0.55], [0.1, 1.0])
     scene.plot_surface(np.full_like(y, 0.51), y, z, color="tab:green", alpha=0.12, linewidth=0)
     scene.view_init(elev=15, azim=-75)
-    scene.set_title("velocity of the tip: free (grey), before the wall (red), ellipsoid (orange)", fontsize=9, y=0.96)
+    scene.set_title("tip velocity: free (grey), near the wall (red), ellipsoid (orange)", fontsize=9, y=0.96)
     plane = figure.add_axes((0.62, 0.58, 0.34, 0.34))
     for found, colour in ((free, "0.55"), (bounded, "tab:red")):
         cut = polytopes.slice_by_plane(found, [0, 0, 1.0])
@@ -75,9 +77,9 @@ def main() -> None:
     along.plot(seconds, singularity.penalised_manipulability(arm, np.array(path)), label="with joint limits")
     along.set(xlabel="time [s]", ylim=(0.0, None))
     along.legend(fontsize=8)
-    picture = sys.argv[1] if len(sys.argv) > 1 else "polytopes.png"
-    figure.savefig(picture, dpi=100)
-    print("Picture:", picture)
+    path = sys.argv[1] if len(sys.argv) > 1 else "polytopes.png"
+    figure.savefig(path, dpi=100)
+    print("Image:", path)
 
 
 if __name__ == "__main__":

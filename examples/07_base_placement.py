@@ -1,6 +1,6 @@
-"""Where to put an arm so that it reaches two grasps: a reachability map, turned round and cut by the floor.
+"""Base placement: where an arm reaches two grasps, from an inverse reachability map on the floor.
 
-Run it: python examples/07_base_placement.py [picture.png]
+Run it: python examples/07_base_placement.py [image.png]
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def grasp_from_above(x: float, y: float, z: float) -> np.ndarray:
 
 def main() -> None:
     robot = Robot.from_urdf("panda")
-    # A rough map, so that this ends soon: 10 cm and 10°. Maps for work have 5 cm and ten million samples.
-    plan = MapSpec(robot, "panda_link0", "panda_hand_tcp", samples=1_000_000, resolution=0.1, tilts=18)
-    reach = build_map(plan)
-    print(f"Map: {len(reach.cell):,} of {reach.grid.cells:,} cells met, {reach.memory / 1e6:.0f} MB")
+    # A coarse map for a short run: 10 cm and 10°. Use 5 cm and ten million samples for real work.
+    spec = MapSpec(robot, "panda_link0", "panda_hand_tcp", samples=1_000_000, resolution=0.1, tilts=18)
+    reach = build_map(spec)
+    print(f"Map: {len(reach.cell):,} of {reach.grid.cells:,} cells reached, {reach.memory / 1e6:.0f} MB")
 
     grasps = np.array([grasp_from_above(0.0, -0.3, 0.35), grasp_from_above(0.1, 0.35, 0.35)])
     apart = np.linalg.norm(grasps[0, :3, 3] - grasps[1, :3, 3])
-    print(f"Two grasps {apart:.2f} m apart, over a table that the base may not stand in")
+    print(f"Two grasps {apart:.2f} m apart over a table; the base must stay off the table")
     floor = Floor(keep_out=(TABLE,), footprint=Polygon.disc(0.12))
     places = place_base(reach, grasps, floor, count=4)
     for place in places:
@@ -52,11 +52,11 @@ def main() -> None:
         ahead = 0.15 * np.array([np.cos(place.heading), np.sin(place.heading)])
         end = place.x + ahead[0], place.y + ahead[1]
         right.annotate("", end, (place.x, place.y), arrowprops={"arrowstyle": "->"})
-    right.set_title("where the base may stand for both grasps", fontsize=10)
+    right.set_title("score of base positions for both grasps", fontsize=10)
     right.legend(loc="upper right", fontsize=8)
-    picture = sys.argv[1] if len(sys.argv) > 1 else "base_placement.png"
-    figure.savefig(picture, dpi=100)
-    print("Picture:", picture)
+    path = sys.argv[1] if len(sys.argv) > 1 else "base_placement.png"
+    figure.savefig(path, dpi=100)
+    print("Image:", path)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Control without ROS: four laws follow one trajectory, and a sensor fails in the middle of a motion.
 
-Run it: python examples/08_control.py [picture.png]
+Run it: python examples/08_control.py [image.png]
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ START = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 GOAL = np.array([1.0, -1.0, 1.2, -1.8, -1.2, 0.8])
 SECONDS, PERIOD = 2.0, 1e-3
 TICKS = round((SECONDS + 0.5) / PERIOD)
-FORGOTTEN = Payload(mass=0.5, com=(0.0, 0.0, 0.05))
-"""In the arm's hand, but no law is told."""
-NONSENSE = (0.9, 0.95)
-"""From when to when the sensors of the second part give no numbers [s]."""
+UNKNOWN_PAYLOAD = Payload(mass=0.5, com=(0.0, 0.0, 0.05))
+"""Held by the arm but unknown to the laws."""
+SENSOR_FAILURE = (0.9, 0.95)
+"""Interval in which the sensors return NaN [s]."""
 
 
 def run(
@@ -32,15 +32,15 @@ def run(
     """The goal, and errors and velocities of all joints, one row per tick."""
     controller = ArmController(chain, ControllerSettings(law=law))
     arm = SimulatedArm(chain, START, payload=payload)
-    controller.tick(0.0, arm.q, arm.qd, 0.0)  # an arm must be seen before it can be given a goal
-    still = np.zeros((2, chain.n))  # with velocities and accelerations given, points are joined by quintics
-    goal = controller.submit(JointTrajectory([0.0, SECONDS], [START, GOAL], still, still))
+    controller.tick(0.0, arm.q, arm.qd, 0.0)  # the controller needs one measurement before a goal
+    zero = np.zeros((2, chain.n))  # given velocities and accelerations select quintic segments
+    goal = controller.submit(JointTrajectory([0.0, SECONDS], [START, GOAL], zero, zero))
     errors, velocities = [], []
     for tick in range(1, TICKS):
         now = tick * PERIOD
-        failing = sensors_fail and NONSENSE[0] < now < NONSENSE[1]
+        failing = sensors_fail and SENSOR_FAILURE[0] < now < SENSOR_FAILURE[1]
         tau = controller.tick(now, np.full(chain.n, np.nan) if failing else arm.q, arm.qd, now)
-        # None would mean: not seen for too long, nothing is sent, and the drives must hold the arm by themselves.
+        # None: no valid measurement for too long; the drives must hold the arm themselves.
         assert tau is not None
         arm.step(tau, PERIOD)
         errors.append(controller.wanted - arm.q)
@@ -54,25 +54,25 @@ def main() -> None:
     left, right = figure.subplots(1, 2)
     time = PERIOD * np.arange(1, TICKS)
     for law in ("pd_gravity", "computed_torque", "robust", "adaptive"):
-        goal, errors, _ = run(chain, law, payload=FORGOTTEN)
+        goal, errors, _ = run(chain, law, payload=UNKNOWN_PAYLOAD)
         worst = 1e3 * np.abs(errors).max(axis=1)
         ended = goal.outcome.text if goal.outcome else "still settling"
-        print(f"{law:16s} {1e3 * np.sqrt((errors**2).mean()):6.2f} mrad rms, {worst.max():6.2f} at worst: {ended}")
+        print(f"{law:16s} {1e3 * np.sqrt((errors**2).mean()):6.2f} mrad rms, {worst.max():6.2f} mrad max: {ended}")
         left.plot(time, worst, label=law)
-    left.set(xlabel="time [s]", ylabel="largest joint error [mrad]", title="a payload of 0.5 kg that no law knows of")
+    left.set(xlabel="time [s]", ylabel="largest joint error [mrad]", title="unmodelled payload of 0.5 kg")
     left.legend()
 
     goal, _, velocities = run(chain, "computed_torque", sensors_fail=True)
     print(f"sensors fail: goal {goal.outcome.status.value}, {goal.outcome.text}")
     print(f"              the arm is at rest: {1e3 * np.abs(velocities[-1]).max():.2f} mrad/s")
     right.plot(time, velocities, label=chain.joint_names)
-    right.axvspan(*NONSENSE, color="tab:red", alpha=0.3)
+    right.axvspan(*SENSOR_FAILURE, color="tab:red", alpha=0.3)
     right.set(xlabel="time [s]", ylabel="velocity [rad/s]", title="sensors fail (red): the guard brakes and holds")
     right.legend(fontsize=7)
     figure.tight_layout()
-    picture = sys.argv[1] if len(sys.argv) > 1 else "control.png"
-    figure.savefig(picture, dpi=100)
-    print("Picture:", picture)
+    path = sys.argv[1] if len(sys.argv) > 1 else "control.png"
+    figure.savefig(path, dpi=100)
+    print("Image:", path)
 
 
 if __name__ == "__main__":

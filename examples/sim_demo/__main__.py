@@ -1,6 +1,6 @@
-"""`make sim`: a simulated arm on a table, moved through a tour by torques at 1 kHz, measured, plotted, pictured.
+"""The `make sim` demo: a simulated arm on a table follows planned motions under torque control at 1 kHz.
 
-Starts the same processes as `manipapy up` and stays up until Ctrl-C, or for `--seconds`.
+Starts the same processes as `manipapy up`, runs until Ctrl-C or for `--seconds`, and writes a plot and a still image.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dropped_box import DroppedBox
-from figures import CHART, PICTURE, RECORD, start_drawing
+from figures import CHART, IMAGE, RECORD, start_drawing
 from manipapy_msgs.msg import ObstacleArray
 from progress_table import ProgressTable
 from record import Recorder
 from rich.console import Console
 from rich.markup import escape
-from tour import PICTURE_STOP, Leg, tour, weave
+from tour import IMAGE_STOP, Leg, tour, weave
 
 from manipapy_core import Robot
 from manipapy_core.errors import ManipapyError
@@ -33,75 +33,78 @@ from manipapy_ros.client.arm import ArmClient
 from manipapy_ros.client.planner import PlannerClient
 from manipapy_ros.client.session import GivenUp, NoAnswer, Refused
 
-FIRST_STATE = 30.0
-"""How long the first joint state may take [s]."""
-DRAWING_PATIENCE = 120.0
-"""How long plot and picture may take [s]: seconds on a machine that has time for them."""
-ENOUGH_CORES = 4
-"""Two loops at 1 kHz, planner, renderer and perception beside each other need as many."""
+FIRST_STATE_TIMEOUT = 30.0
+"""For the first joint state, status and obstacles [s]."""
+DRAWING_TIMEOUT = 120.0
+"""For plot and still image [s]."""
+REAL_TIME_CORES = 4
+"""Cores that two 1 kHz loops, planner, renderer and perception need to run in real time."""
 SLOW_PACE = 0.5
-"""Simulated seconds per second where there are fewer and cameras must see: all that is simulated stays as it is."""
-QUIET = "warn"
-"""Log level of the nodes: the table is what one wants to see."""
+"""Simulated seconds per second with perception on fewer cores."""
+LOG_LEVEL = "warn"
+"""Of the nodes, so that their logs do not hide the table."""
 
 
 class Demo:
     """One run from start to end.
 
     Args:
-        options: What is started.
+        options: Robot, scene and nodes.
         law: Control law.
-        folder: Where plot and picture go.
-        seconds: How long to stay up [s]; None until Ctrl-C.
+        folder: For plot and still image.
+        seconds: Duration [s]; None: until Ctrl-C.
     """
 
     def __init__(self, options: Options, law: str, folder: Path, seconds: float | None):
         self.options, self.law, self.folder, self.seconds = options, law, folder, seconds
         self.console = Console(highlight=False, soft_wrap=True)
-        self.wish = StopRequest()
+        self.stop_request = StopRequest()
         self.supervisor = Supervisor(
-            describe(options), say=self.say, hear=self.hear, wants_to_stop=lambda: self.wish() or self.time_is_up()
+            describe(options),
+            say=self.report,
+            hear=self.print_node_line,
+            wants_to_stop=lambda: self.stop_request() or self.timed_out(),
         )
         self._end: float | None = None
         self._drawing: subprocess.Popen[str] | None = None
         self._planner: PlannerClient | None = None
 
-    def say(self, line: str) -> None:
+    def report(self, line: str) -> None:
         """Print above the table."""
         self.console.print(f"[bold cyan]sim[/] {escape(line)}")
 
-    def hear(self, node: str, line: str) -> None:
-        """What a node prints."""
+    def print_node_line(self, node: str, line: str) -> None:
+        """Print a line of a node's output."""
         self.console.print(f"[dim]{escape(f'[{node}]')}[/] {escape(line)}")
 
-    def time_is_up(self) -> bool:
-        """Whether `--seconds` have passed since everything was up."""
+    def timed_out(self) -> bool:
+        """Whether `--seconds` have passed since all nodes were up."""
         return self._end is not None and time.monotonic() > self._end
 
-    def wants_to_go_on(self) -> bool:
-        """Called again and again while something is waited for: nodes are looked after, too."""
+    def running(self) -> bool:
+        """Check the nodes and return False on Ctrl-C or after `--seconds`; call it while waiting."""
         self.supervisor.check()
-        return not self.wish() and not self.time_is_up()
+        return not self.stop_request() and not self.timed_out()
 
     def run(self) -> int:
         """Exit code of the process."""
-        self.say(f"starting {', '.join(node.executable for node in self.supervisor.bringup.nodes)} …")
+        self.report(f"starting {', '.join(node.executable for node in self.supervisor.bringup.nodes)} …")
         with self.supervisor:
             try:
                 self._run()
             except GivenUp:
-                self.say("stopped before everything was up")
+                self.report("stopped before all nodes were up")
             except NodeDied as death:
-                self.say(f"taken down because {death.name} died")
+                self.report(f"shut down because {death.name} died")
                 return 1
             except ManipapyError as error:
-                self.say(str(error))
+                self.report(str(error))
                 return 1
             finally:
-                if self._drawing is not None and self.wish():
+                if self._drawing is not None and self.stop_request():
                     self._drawing.kill()
-        self.say("down; nothing is left running")
-        self._wait_for_pictures()
+        self.report("all nodes have ended")
+        self._wait_for_figures()
         return 0
 
     def _run(self) -> None:
@@ -112,49 +115,49 @@ class Demo:
         arm = ArmClient(self.supervisor.client)
         robot = Robot.from_urdf(self.options.robot, check_meshes=False)
         chain = self._chain(robot, arm)
-        home = arm.positions(chain.joint_names, FIRST_STATE)
+        home = arm.positions(chain.joint_names, FIRST_STATE_TIMEOUT)
         self._wait_for_controller(recorder)
         if self.options.perception:
-            self._wait_for_eyes()
-        self.say(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; `manipapy state` in another terminal")
+            self._wait_for_cameras()
+        self.report(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; see `manipapy state`")
         table = ProgressTable(self.console, f"{self.options.robot}, {self.law}", recorder)
         posed = self._tour(chain, home, arm, recorder, table)
         self._draw(recorder, robot.name, chain, posed)
-        if self.wants_to_go_on():
-            self.say("the arm holds and takes goals (`manipapy move --joints …`); Ctrl-C ends everything")
+        if self.running():
+            self.report("the arm holds and takes goals (`manipapy move --joints …`); Ctrl-C stops everything")
         with table:
-            while self.wants_to_go_on():
+            while self.running():
                 time.sleep(CHECK_EVERY)
-                self._tell_about_pictures()
+                self._report_figures()
                 table.show("holding")
 
     def _wait_for_controller(self, recorder: Recorder) -> None:
-        """Until it has seen the arm."""
+        """Wait until it has measured the arm."""
 
         def ready() -> bool:
             self.supervisor.check()
             return recorder.status is not None and recorder.status.seeded
 
-        if not self.supervisor.client.wait_until(ready, FIRST_STATE, give_up=lambda: not self.wants_to_go_on()):
-            raise NoAnswer("controller/status", FIRST_STATE, exists=False)
+        if not self.supervisor.client.wait_until(ready, FIRST_STATE_TIMEOUT, give_up=lambda: not self.running()):
+            raise NoAnswer("controller/status", FIRST_STATE_TIMEOUT, exists=False)
 
-    def _wait_for_eyes(self) -> None:
-        """Until the first picture was understood: a box that nobody can see yet would prove nothing."""
-        seen: list[ObstacleArray] = []
+    def _wait_for_cameras(self) -> None:
+        """Wait for the first perceived obstacles, so that the box drops in view of running cameras."""
+        received: list[ObstacleArray] = []
         node = self.supervisor.client.node
-        subscription = node.create_subscription(ObstacleArray, "obstacles", seen.append, 1)
+        subscription = node.create_subscription(ObstacleArray, "obstacles", received.append, 1)
 
-        def open_now() -> bool:
+        def ready() -> bool:
             self.supervisor.check()
-            return bool(seen)
+            return bool(received)
 
-        opened = self.supervisor.client.wait_until(open_now, FIRST_STATE, give_up=lambda: not self.wants_to_go_on())
+        perceived = self.supervisor.client.wait_until(ready, FIRST_STATE_TIMEOUT, give_up=lambda: not self.running())
         node.destroy_subscription(subscription)
-        if not opened:
-            raise NoAnswer("obstacles", FIRST_STATE, exists=False)
+        if not perceived:
+            raise NoAnswer("obstacles", FIRST_STATE_TIMEOUT, exists=False)
 
     def _chain(self, robot: Robot, arm: ArmClient) -> Chain:
-        """The arm as it is configured in config/<robot>.yaml."""
+        """The arm as configured in config/<robot>.yaml."""
         import yaml
 
         files = self.supervisor.bringup.nodes[0].params_files
@@ -164,49 +167,49 @@ class Demo:
         return robot.chain(values.get("base_link") or robot.root, values["tip_link"])
 
     def _tour(self, chain: Chain, home: Array, arm: ArmClient, recorder: Recorder, table: ProgressTable) -> Array:
-        """Every leg once; where the arm is to be pictured [rad or m], shape (n,)."""
+        """Runs every leg; returns the configuration for the still image [rad or m], shape (n,)."""
         posed = home
         with table:
             for leg in tour(chain, home, box_first=self.options.perception):
-                if not self.wants_to_go_on():
+                if not self.running():
                     break
                 begin = recorder.now
 
-                def watch(name: str = leg.name) -> bool:
+                def show_progress(name: str = leg.name) -> bool:
                     table.show(name)
-                    return self.wants_to_go_on()
+                    return self.running()
 
-                self._carry_out(leg, chain, home, arm, watch)
+                self._run_leg(leg, chain, home, arm, show_progress)
                 table.add(leg.name, begin)
                 table.show(leg.name)
-                if leg.name == PICTURE_STOP:
+                if leg.name == IMAGE_STOP:
                     posed = arm.positions(chain.joint_names)
         table.sum_up()
         return posed
 
-    def _carry_out(self, leg: Leg, chain: Chain, home: Array, arm: ArmClient, watch: Callable[[], bool]) -> None:
-        """One motion: swings are sent to the controller, all others asked of the planner."""
+    def _run_leg(self, leg: Leg, chain: Chain, home: Array, arm: ArmClient, progress: Callable[[], bool]) -> None:
+        """Runs one leg: the weave goes to the controller, all others to the planner."""
         if leg.weaves:
-            arm.move(weave(chain, arm.positions(chain.joint_names)), while_moving=watch)
+            arm.move(weave(chain, arm.positions(chain.joint_names)), while_moving=progress)
             return
         if self._planner is None:
             self._planner = PlannerClient(self.supervisor.client)
         planner = self._planner
         if not leg.box_drops:
-            planner.move(leg.request(chain), while_moving=watch)
+            planner.move(leg.request(chain), while_moving=progress)
             return
-        told = None if self.options.perception else planner
-        box = DroppedBox(self.supervisor.client, chain, home, told, self.say)
+        informed = None if self.options.perception else planner
+        box = DroppedBox(self.supervisor.client, chain, home, informed, self.report)
         try:
-            result = planner.move(leg.request(chain), while_moving=lambda: box.look() or watch())
-            self.say(f"{result.text}; {result.planned} motions were planned")
+            result = planner.move(leg.request(chain), while_moving=lambda: box.update() or progress())
+            self.report(f"{result.text}; {result.planned} motions were planned")
         except Refused as refusal:
-            # Cameras that see the box too late leave it to the controller to feel it, and to hold the arm.
-            self.say(str(refusal))
-        box.take_away()
+            # If the cameras detect the box too late, the controller detects the contact and holds the arm.
+            self.report(str(refusal))
+        box.remove()
 
     def _draw(self, recorder: Recorder, name: str, chain: Chain, posed: Array) -> None:
-        """Keep the record and begin to draw plot and picture, which takes a while beside loops at 1 kHz."""
+        """Save the record and start drawing in a separate process."""
         recorder.save(self.folder / RECORD)
         total = recorder.summary(0.0, recorder.now)
         title = f"{name}, {self.law}: {1e3 * total.rms_error:.3f} mrad rms at {total.rate:.0f} Hz"
@@ -214,48 +217,52 @@ class Demo:
             self.folder, title, self.options.robot, self.options.scene, chain.joint_names, posed
         )
 
-    def _wait_for_pictures(self) -> None:
-        """After the nodes are gone there is time for them; Ctrl-C before that has ended the drawing."""
+    def _wait_for_figures(self) -> None:
+        """Wait for the drawing process; Ctrl-C has ended it already."""
         if self._drawing is not None:
             try:
-                self._drawing.wait(DRAWING_PATIENCE)
+                self._drawing.wait(DRAWING_TIMEOUT)
             except subprocess.TimeoutExpired:
                 self._drawing.kill()
                 self._drawing.wait()
-            self._tell_about_pictures()
+            self._report_figures()
 
-    def _tell_about_pictures(self) -> None:
-        """Say once what became of them."""
+    def _report_figures(self) -> None:
+        """Report once whether the figures were written."""
         drawing = self._drawing
         if drawing is None or drawing.poll() is None:
             return
         self._drawing = None
         assert drawing.stdout is not None
         if drawing.returncode == 0:
-            self.say(f"plot {self.folder / CHART}, picture {self.folder / PICTURE}")
+            self.report(f"plot {self.folder / CHART}, image {self.folder / IMAGE}")
         elif drawing.returncode < 0:
-            self.say("no pictures: the drawing was ended before it was done")
+            self.report("no figures: the drawing was stopped")
         else:
-            self.say(f"no pictures: {drawing.stdout.read().strip()}")
+            self.report(f"no figures: {drawing.stdout.read().strip()}")
 
 
 def _pace(perception: bool) -> float:
-    """Simulated seconds per second that this machine can carry."""
+    """Simulated seconds per second that this machine can run."""
     cores = len(os.sched_getaffinity(0))
-    return SLOW_PACE if perception and cores < ENOUGH_CORES else 1.0
+    return SLOW_PACE if perception and cores < REAL_TIME_CORES else 1.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demonstration."""
+    """Run the demo."""
     parser = argparse.ArgumentParser(prog="python examples/sim_demo", description=__doc__)
     parser.add_argument("--robot", default="ur5", help="a name from config/")
     parser.add_argument("--scene", default="table", help="a bundled scene or a scene file")
     parser.add_argument("--law", default="computed_torque", help="control law")
-    parser.add_argument("--seconds", type=float, default=None, help="end after so long [s]; until Ctrl-C if not given")
-    parser.add_argument("--folder", type=Path, default=Path("build/sim"), help="for plot and picture")
-    parser.add_argument("--perception", action="store_true", help="nobody tells of the box: cameras must see it")
-    parser.add_argument("--pace", type=float, default=None, help="simulated seconds per second; by default as is right")
-    parser.add_argument("--viewer", action="store_true", help="also show everything on a web page of this machine")
+    parser.add_argument("--seconds", type=float, default=None, help="duration [s]; until Ctrl-C if not given")
+    parser.add_argument("--folder", type=Path, default=Path("build/sim"), help="for plot and still image")
+    parser.add_argument(
+        "--perception", action="store_true", help="let the cameras detect the box; the planner gets no message"
+    )
+    parser.add_argument(
+        "--pace", type=float, default=None, help="simulated seconds per second; 1 if there are enough cores"
+    )
+    parser.add_argument("--viewer", action="store_true", help="also serve a web page with the live robot")
     parser.add_argument("--gui", action="store_true", help="show PyBullet's window")
     given = parser.parse_args(argv)
     options = Options(
@@ -263,7 +270,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         scene=given.scene,
         law=given.law,
         gui=given.gui,
-        log_level=QUIET,
+        log_level=LOG_LEVEL,
         perception=given.perception,
         viewer=given.viewer,
         real_time_factor=given.pace or _pace(given.perception),

@@ -1,4 +1,4 @@
-"""A box that drops into the way of the moving arm in `make sim`, which stops and goes around it."""
+"""The box that drops into the path of the moving arm in the `make sim` demo."""
 
 from __future__ import annotations
 
@@ -21,92 +21,97 @@ from manipapy_ros.planner.world_messages import SEEN
 
 NAME, SIZE = "dropped_box", (0.10, 0.10, 0.60)
 """[m]"""
-AFTER = 0.2
-"""How long the arm is under way when it drops [s]."""
-BEYOND = 0.06
-"""How much farther out than the tip at home it stands [m]."""
-SEEN_GONE = 10.0
-"""How long the cameras may take to see that it is gone [s]."""
-NEAR = 0.12
-"""An obstacle whose middle is so near to that of the box is the box [m]."""
+DROP_DELAY = 0.2
+"""From the start of the motion to the drop [s]."""
+RADIAL_OFFSET = 0.06
+"""Distance of the box beyond the home position of the tip, away from the base [m]."""
+CLEAR_TIMEOUT = 10.0
+"""How long the obstacle may remain after the box is removed [s]."""
+MATCH_DISTANCE = 0.12
+"""An obstacle whose centre is this close to the box counts as the box [m]."""
 
 
 class DroppedBox:
-    """Puts the box into the simulated world, once, and notes when the cameras see it.
+    """Spawns the box in the simulated world once and reports when the cameras detect it.
 
     Args:
-        client: Whose node is used.
+        client: ROS session.
         chain: The arm.
-        home: Where its tip marks the place [rad or m], shape (n,).
-        planner: Is told about the box; None leaves that to the cameras.
-        say: For what happens, in words.
+        home: Configuration whose tip position places the box [rad or m], shape (n,).
+        planner: Gets the box as a collision object; None leaves the detection to the cameras.
+        report: Prints a line.
     """
 
     def __init__(
-        self, client: RosSession, chain: Chain, home: Array, planner: PlannerClient | None, say: Callable[[str], None]
+        self,
+        client: RosSession,
+        chain: Chain,
+        home: Array,
+        planner: PlannerClient | None,
+        report: Callable[[str], None],
     ):
-        self._client, self._planner, self._say = client, planner, say
+        self._client, self._planner, self._report = client, planner, report
         tip = kinematics.forward(chain, home)[:3, 3]
-        out = tip[:2] * (1.0 + BEYOND / max(float(np.linalg.norm(tip[:2])), 0.1))
-        self._place = np.array([*out, SIZE[2] / 2])
-        self._under_way: float | None = None
+        out = tip[:2] * (1.0 + RADIAL_OFFSET / max(float(np.linalg.norm(tip[:2])), 0.1))
+        self._position = np.array([*out, SIZE[2] / 2])
+        self._motion_start: float | None = None
         self._dropped_at: float | None = None
-        self._seen = self._there = False
+        self._detected = self._present = False
         client.node.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, 5)
 
-    def look(self) -> None:
-        """Called while the arm moves: drops the box when it is time."""
+    def update(self) -> None:
+        """Call it while the arm moves: drops the box after the delay."""
         now = time.monotonic()
-        if self._under_way is None:
-            self._under_way = now
-        if self._dropped_at is None and now - self._under_way > AFTER:
+        if self._motion_start is None:
+            self._motion_start = now
+        if self._dropped_at is None and now - self._motion_start > DROP_DELAY:
             self._drop()
 
-    def take_away(self) -> None:
-        """Remove the box again."""
+    def remove(self) -> None:
+        """Removes the box."""
         if self._dropped_at is not None:
             self._client.ask(RemoveObject, "sim_bridge/remove", RemoveObject.Request(name=NAME))
             if self._planner is not None:
                 self._planner.change_world(ChangeWorld.Request.REMOVE, CollisionObject(id=NAME))
-            self._say("the box is taken away")
+            self._report("the box is removed")
             if self._planner is None:
-                # The planner counts with it for as long as the cameras have not seen, and told, that it is gone.
-                self._client.wait_until(lambda: not self._there and not self._planned_with(), SEEN_GONE)
+                # The obstacle stays in the planner's world until the cameras report the place free.
+                self._client.wait_until(lambda: not self._present and not self._in_planner_world(), CLEAR_TIMEOUT)
 
-    def _planned_with(self) -> bool:
-        """Whether something of the box is in the planner's world."""
+    def _in_planner_world(self) -> bool:
+        """Whether the planner's world still holds a perceived obstacle at the box."""
         known = self._client.ask(ListObjects, "planner/list_objects", ListObjects.Request())
-        return any(thing.id.startswith(SEEN) and self._is_box(thing.pose.position) for thing in known.objects)
+        return any(item.id.startswith(SEEN) and self._is_box(item.pose.position) for item in known.objects)
 
-    def _is_box(self, middle: Point) -> bool:
-        away = np.hypot(middle.x - self._place[0], middle.y - self._place[1])
-        return bool(away < NEAR and middle.z > NEAR)
+    def _is_box(self, centre: Point) -> bool:
+        distance = np.hypot(centre.x - self._position[0], centre.y - self._position[1])
+        return bool(distance < MATCH_DISTANCE and centre.z > MATCH_DISTANCE)
 
     def _drop(self) -> None:
         request = SpawnObject.Request(name=NAME, type="box", dimensions=list(SIZE), texture="speckle")
         request.color = ColorRGBA(r=0.75, g=0.3, b=0.55, a=1.0)
-        request.pose = pose_from_matrix(lie.pose(translation=self._place))
+        request.pose = pose_from_matrix(lie.pose(translation=self._position))
         answer = self._client.ask(SpawnObject, "sim_bridge/spawn", request)
         if not answer.success:
             raise Refused("sim_bridge/spawn", answer.message)
         self._dropped_at = time.monotonic()
         if self._planner is None:
-            self._say("a box drops into the way; nobody tells the planner, the cameras must see it")
+            self._report("a box drops into the path; the planner gets no message, the cameras must detect it")
             return
         box = CollisionObject(id=NAME, type="box", dimensions=list(SIZE), pose=request.pose)
         self._planner.change_world(ChangeWorld.Request.ADD, box)
-        self._say("a box drops into the way of the moving arm")
+        self._report("a box drops into the path of the moving arm")
 
     def _on_obstacles(self, message: ObstacleArray) -> None:
         if self._dropped_at is None:
             return
-        self._there = False
+        self._present = False
         for obstacle in message.obstacles:
             if self._is_box(obstacle.pose.position):
-                self._there = True
-                if self._seen:
+                self._present = True
+                if self._detected:
                     return
-                self._seen = True
-                late = time.monotonic() - self._dropped_at
+                self._detected = True
+                delay = time.monotonic() - self._dropped_at
                 size = f"{100 * obstacle.size.x:.0f} × {100 * obstacle.size.y:.0f} × {100 * obstacle.size.z:.0f} cm"
-                self._say(f"seen after {late:.1f} s as obstacle {obstacle.id}, {size}")
+                self._report(f"detected after {delay:.1f} s as obstacle {obstacle.id}, {size}")

@@ -1,6 +1,6 @@
-"""The plot and the picture that `make sim` leaves behind: `python examples/sim_demo/figures.py`.
+"""The plot and the still image of a `make sim` run: `python examples/sim_demo/figures.py`.
 
-A process of its own with low priority: drawing takes seconds of computing that the control loop needs.
+A separate process with low priority: drawing takes seconds of CPU time that the control loop needs.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from manipapy_core.typing import Array
 
 MILLI = 1e3
 LOW_PRIORITY = 5
-"""Of `nice`."""
-RECORD, CHART, PICTURE = "tracking.npz", "tracking.png", "scene.png"
+"""Increment of the nice value."""
+RECORD, CHART, IMAGE = "tracking.npz", "tracking.png", "scene.png"
 """Names of the files in the folder of a run."""
 
 
 def start_drawing(
     folder: Path, title: str, robot: str, scene: str, joint_names: Sequence[str], q: Array
 ) -> subprocess.Popen[str]:
-    """Begin to draw; the process ends when plot and picture are there, and says what is wrong if they are not.
+    """Starts the drawing process, which writes both files and exits; on failure it prints the error.
 
     Args:
-        folder: With the record in it; for the files.
-        title: Of the plot.
-        robot: Of the picture, and its scene. Things that the arm has moved stand where they stood in the beginning.
+        folder: Holds the record and gets the files.
+        title: Title of the plot.
+        robot: Robot in the image.
+        scene: Scene in the image, with objects at their start poses.
         joint_names: Order of q.
-        q: Joint positions in the picture [rad or m], shape (n,).
+        q: Joint positions in the image [rad or m], shape (n,).
     """
     command = [sys.executable, str(Path(__file__)), str(folder), title, robot, scene]
     command += [f"{name}={value!r}" for name, value in zip(joint_names, q.tolist(), strict=True)]
@@ -41,13 +42,13 @@ def start_drawing(
 
 
 def plot(record: Path, path: Path, title: str) -> None:
-    """Where the joints should be and are, their errors and efforts, and the loop, over time.
+    """Plots reference and measured positions, errors, efforts and loop timing.
 
     Args:
         record: File written by `Recorder.save`.
 
     Raises:
-        ImportError: No matplotlib; says how to get it.
+        ImportError: Matplotlib is not installed.
     """
     from manipapy_core.draw.figures import require_matplotlib
 
@@ -84,8 +85,8 @@ def plot(record: Path, path: Path, title: str) -> None:
     figure.savefig(path, dpi=110)
 
 
-def picture(path: Path, robot_name: str, scene_name: str, q: dict[str, float]) -> None:
-    """The arm in its scene, at joint positions [rad or m] by name."""
+def still_image(path: Path, robot_name: str, scene_name: str, q: dict[str, float]) -> None:
+    """Renders the arm in its scene at joint positions [rad or m] by name."""
     from manipapy_core import Robot
     from manipapy_core.sim import Scene, SimWorld, read_scene, render, write_png
 
@@ -98,7 +99,7 @@ def picture(path: Path, robot_name: str, scene_name: str, q: dict[str, float]) -
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draw plot and picture of one run."""
+    """Draw the plot and the still image of one run."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("title")
@@ -109,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.nice(LOW_PRIORITY)
     plot(given.folder / RECORD, given.folder / CHART, given.title)
     q = {name: float(value) for name, value in (text.split("=", 1) for text in given.positions)}
-    picture(given.folder / PICTURE, given.robot, given.scene, q)
+    still_image(given.folder / IMAGE, given.robot, given.scene, q)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What `make sim` shows while it runs: a table of the motions so far, and a line about the one under way."""
+"""Terminal output of the `make sim` demo: a table of finished motions and a line about the current one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-REDRAWN, PRINTED = 0.2, 1.0
-"""How often the table is redrawn on a terminal, and lines are printed where there is none [s]."""
+REDRAW_PERIOD, PRINT_PERIOD = 0.2, 1.0
+"""Between redraws on a terminal and between printed lines elsewhere [s]."""
 
 
 class ProgressTable:
-    """A table that stays in place on a terminal; elsewhere lines are printed now and then. To be used with `with`.
+    """A table that stays in place on a terminal; elsewhere lines are printed. Use it in a `with` statement.
 
     Args:
-        console: Where it is shown.
+        console: Output.
         title: Above the table.
-        recorder: What the figures come from.
+        recorder: Source of the numbers.
     """
 
     def __init__(self, console: Console, title: str, recorder: Recorder):
@@ -42,13 +42,13 @@ class ProgressTable:
         self._live.__exit__(kind, error, trace)
 
     def add(self, motion: str, begin: float) -> None:
-        """A motion that has ended; `begin` is when it began on the recorder's clock [s]."""
+        """Adds a finished motion; `begin` is its start on the recorder's clock [s]."""
         self._legs.append((motion, self._recorder.summary(begin, self._recorder.now)))
 
     def show(self, doing: str) -> None:
-        """What the arm does now; called as often as one likes."""
+        """Shows the current motion; call it at any rate."""
         terminal, recorder = self._console.is_terminal, self._recorder
-        if time.monotonic() - self._shown < (REDRAWN if terminal else PRINTED):
+        if time.monotonic() - self._shown < (REDRAW_PERIOD if terminal else PRINT_PERIOD):
             return
         self._shown = time.monotonic()
         line = _line(doing, recorder, recorder.summary(max(recorder.now - 1.0, 0.0), recorder.now))
@@ -58,13 +58,13 @@ class ProgressTable:
             self._console.print(line)
 
     def sum_up(self) -> None:
-        """Prints the table where it did not stand all the time."""
+        """Prints the table if the output is not a terminal."""
         if self._legs and not self._console.is_terminal:
             self._console.print(self._table())
 
     def _table(self) -> Table:
         error, loop = ("error rms [mrad]", "largest [mrad]"), ("loop [Hz]", "jitter p50, p99 [µs]", "skipped")
-        # escaped, or units in brackets are taken for colours and vanish
+        # escaped: rich would read units in brackets as colours
         table = Table(*map(escape, ("motion", "time [s]", *error, *loop)), title=self._title)
         for column in table.columns[1:]:
             column.justify = "right"

@@ -1,4 +1,4 @@
-"""What `make sim` measures while the arm moves: tracking, efforts, and how punctual the loop was."""
+"""Records tracking, efforts and loop timing of the `make sim` demo."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from manipapy_core.typing import Array
 from manipapy_ros.controller.trajectory_messages import seconds
 
 QUEUE = QoSProfile(depth=200)
-"""Deep enough that nothing is lost while a picture is made."""
+"""Deep enough that no message is lost while the figures are drawn."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One stretch of time in a few numbers."""
+    """Tracking error and loop timing over an interval."""
 
     duration: float
     """[s]"""
@@ -36,30 +36,30 @@ class Summary:
     jitter_p99: float
     """Largest of the windows [us]."""
     overruns: int
-    """Cycles that were skipped."""
+    """Skipped cycles."""
 
 
 class Recorder:
-    """Keeps everything that a controller publishes.
+    """Subscribes to the controller and stores its messages.
 
     Args:
-        node: Who listens; somebody must spin it.
+        node: Owner of the subscriptions; the caller spins it.
     """
 
     def __init__(self, node: Node):
         self.status: ControllerStatus | None = None
-        """The newest; None before the first."""
+        """The latest status; None before the first."""
         self.joint_names: list[str] = []
         self._start = time.monotonic()
         self._samples: list[tuple[float, float, Array, Array, Array]] = []
         self._statuses: list[tuple[float, float, ControllerStatus]] = []
-        """Each with the time of its arrival and its stamp [s]."""
+        """Arrival time [s], stamp [s] and message."""
         node.create_subscription(JointTrajectoryControllerState, "controller/controller_state", self._on_state, QUEUE)
         node.create_subscription(ControllerStatus, "controller/status", self._on_status, QUEUE)
 
     @property
     def now(self) -> float:
-        """Time since the recorder was made [s], the one that stretches are given in."""
+        """Time since the recorder was created [s], the clock of `summary`."""
         return time.monotonic() - self._start
 
     def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
@@ -73,9 +73,9 @@ class Recorder:
         return arrivals, stamps, references, positions, efforts
 
     def save(self, path: Path) -> None:
-        """Everything so far as a NumPy file: times [s], positions [rad or m], efforts [N m or N], loop [Hz, us].
+        """Writes everything so far to a NumPy file: times [s], positions [rad or m], efforts [N m or N], loop [Hz, us].
 
-        The times are those of the stamps: what was measured when, however late it was heard of.
+        The times are message stamps, not arrival times.
         """
         _, stamps, reference, measured, effort = self.arrays()
         start = stamps[0] if len(stamps) else 0.0
@@ -95,7 +95,7 @@ class Recorder:
         )
 
     def summary(self, begin: float, end: float) -> Summary:
-        """The stretch from `begin` to `end` [s]."""
+        """Summary of the interval from `begin` to `end` [s]."""
         times, _, references, positions, _ = self.arrays()
         inside = (times >= begin) & (times <= end)
         error = np.abs(references[inside] - positions[inside])

@@ -1,4 +1,4 @@
-"""What the arm shows in `make sim`: a few motions that use all of its joints and stay clear of the table."""
+"""The motions of the `make sim` demo: they use all joints and stay clear of the table."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ STOPS = (
 )
 """Names, and distances from home per joint [rad]; as many as the arm has joints are used."""
 ONE_SIDE = (0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-"""Distances from home per joint [rad]; the way to the other side leads over home."""
+"""Distances from home per joint [rad]; the path to the other side passes home."""
 SLOW = 0.1
-"""Share of the limits for a motion that something falls into the way of: it must be seen first."""
-PICTURE_STOP = "over the can"
-"""Where the picture is taken."""
+"""Fraction of the limits for the motion that the box blocks: the cameras need time to detect it."""
+IMAGE_STOP = "over the can"
+"""The leg after which the still image is rendered."""
 WEAVE_TIME = 5.0
 """[s]"""
 WEAVE_SIZE = (0.45, 0.18, 0.22, 0.35, 0.4, 0.8, 0.4)
 """Largest distance from home per joint [rad]."""
 WEAVE_TURNS = (2, 3, 2, 3, 4, 2, 3)
 """Whole oscillations per joint."""
-LIVELY = 0.8
-"""Share of the limits of velocity and acceleration that weaving may use."""
+WEAVE_SPEED = 0.8
+"""Fraction of the velocity and acceleration limits while weaving."""
 SPEED = 0.6
-"""Share of the limits of velocity and acceleration between the stops."""
-ROOM = 0.05
-"""Distance that stops keep from position limits [rad]."""
+"""Fraction of the velocity and acceleration limits between the stops."""
+LIMIT_MARGIN = 0.05
+"""Margin of all goals to the position limits [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +49,14 @@ class Leg:
     goal: Array
     """Where it ends [rad or m], shape (n,)."""
     speed: float = SPEED
-    """Share of the limits."""
+    """Fraction of the velocity and acceleration limits."""
     box_drops: bool = False
-    """Whether something falls into the way meanwhile."""
+    """Whether the box drops into the path during this motion."""
     weaves: bool = False
-    """Whether it is no way to a goal but a swing around it."""
+    """Whether all joints oscillate around the goal, without the planner."""
 
     def request(self, chain: Chain) -> MotionRequest:
-        """What the planner is asked for."""
+        """The request to the planner."""
         joints = JointState(name=list(chain.joint_names), position=self.goal.tolist())
         scaling = {"velocity_scaling": self.speed, "acceleration_scaling": self.speed}
         return MotionRequest(kind=MotionRequest.JOINTS, joints=joints, **scaling)
@@ -66,7 +66,7 @@ def tour(chain: Chain, home: Array, *, box_first: bool = False) -> Sequence[Leg]
     """The motions, beginning and ending at home [rad or m], shape (n,).
 
     Args:
-        box_first: Begin with the box that drops.
+        box_first: Start with the motion that the box blocks.
     """
 
     def at(offsets: tuple[float, ...]) -> Array:
@@ -78,20 +78,20 @@ def tour(chain: Chain, home: Array, *, box_first: bool = False) -> Sequence[Leg]
         Leg("across, a box drops", at(tuple(-x for x in ONE_SIDE)), speed=SLOW, box_drops=True),
         Leg("home again", at((0.0,) * 7)),
     ]
-    ways = [*across, *legs] if box_first else [*legs, *across]
-    return [*ways, Leg("all joints weave", home, weaves=True)]
+    motions = [*across, *legs] if box_first else [*legs, *across]
+    return [*motions, Leg("all joints weave", home, weaves=True)]
 
 
 def within(chain: Chain, q: Array) -> Array:
-    """The nearest configuration that keeps away from the position limits, shape (n,)."""
-    return np.clip(q, chain.limits.lower + ROOM, chain.limits.upper - ROOM)
+    """The nearest configuration with a margin to the position limits, shape (n,)."""
+    return np.clip(q, chain.limits.lower + LIMIT_MARGIN, chain.limits.upper - LIMIT_MARGIN)
 
 
 def weave(chain: Chain, q: Array, samples: int = 151) -> JointTrajectory:
-    """Every joint swings around where it is, at rest in the beginning and at the end.
+    """Every joint oscillates around its position, at rest at both ends.
 
-    q_i(t) = q_i + a_i b(x) sin(2π k_i x) with x = t/T and b(x) = (4x(1 − x))³, which leaves and arrives with no
-    velocity and no acceleration.
+    q_i(t) = q_i + a_i b(x) sin(2π k_i x) with x = t/T and b(x) = (4x(1 − x))³, which starts and ends with zero
+    velocity and acceleration.
     """
     x = np.linspace(0.0, 1.0, samples)[:, None]
     w = 2.0 * np.pi * np.resize(WEAVE_TURNS, chain.n)
@@ -101,9 +101,11 @@ def weave(chain: Chain, q: Array, samples: int = 151) -> JointTrajectory:
     position = b * s
     velocity = (db * s + b * w * c) / WEAVE_TIME
     acceleration = (ddb * s + 2.0 * db * w * c - b * w**2 * s) / WEAVE_TIME**2
-    # Swings that a joint cannot follow are made smaller; a joint without a limit has an infinite one.
-    size = np.minimum(np.resize(WEAVE_SIZE, chain.n), LIVELY * chain.limits.velocity / np.abs(velocity).max(axis=0))
-    size = np.minimum(size, LIVELY * chain.limits.acceleration / np.abs(acceleration).max(axis=0))
+    # Amplitudes are reduced to the joint limits; a joint without a limit has an infinite one.
+    size = np.minimum(
+        np.resize(WEAVE_SIZE, chain.n), WEAVE_SPEED * chain.limits.velocity / np.abs(velocity).max(axis=0)
+    )
+    size = np.minimum(size, WEAVE_SPEED * chain.limits.acceleration / np.abs(acceleration).max(axis=0))
     position, velocity, acceleration = q + size * position, size * velocity, size * acceleration
     velocity[[0, -1]] = acceleration[[0, -1]] = 0.0
     points = [

@@ -182,6 +182,6 @@ class PlannerWorld:
 
 def _shapes(shape: scenes.ObjectShape) -> list[tuple[Shape, Array]]:
     """Solids of a scene's object, each with its pose in the object's frame."""
-    if isinstance(shape, scenes.Plane):
+    if isinstance(shape, scenes.GroundPlane):
         return [(Plane(), np.eye(4))]
     return [(solid, T) for part, T in solid_parts(shape) if (solid := convex_of(part)) is not None]

@@ -1,4 +1,4 @@
-"""Every example runs as a reader would run it: a program of its own, without a screen."""
+"""Every example runs as its own process without a screen."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def run(example: str, folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_example_runs_without_a_word_of_complaint(path, tmp_path):
+def test_example_runs_without_warnings(path, tmp_path):
     assert run(path.name, tmp_path).strip()
 
 
-def test_examples_are_a_numbered_ladder():
+def test_examples_are_numbered_consecutively():
     numbers = [int(path.name[:2]) for path in EXAMPLES]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_first_robot_is_described_and_drawn(tmp_path):
-    text = run("01_first_robot.py", tmp_path, "picture.png")
+    text = run("01_first_robot.py", tmp_path, "image.png")
     assert "wrist_3_joint" in text and "Torques" in text
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "image.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_dh_example_writes_a_robot(tmp_path):
+def test_dh_example_writes_a_urdf(tmp_path):
     assert "standard DH" in run("02_dh.py", tmp_path, "arm.urdf")
     assert Robot.from_urdf(tmp_path / "arm.urdf").free_joints == tuple(f"joint_{index}" for index in range(1, 7))

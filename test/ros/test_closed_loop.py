@@ -1,4 +1,4 @@
-"""`make sim`: a box drops into the way of the moving arm, nobody tells, and the arm gets around it."""
+"""`make sim`: a box drops into the path of the moving arm, the cameras detect it, and the arm moves around it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ HOME = np.array([0.0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0.0])
 OTHER_SIDE = HOME - [0.9, 0.0, 0.0, 0.0, 0.0, 0.0]
 DEMO = Path(__file__).resolve().parents[2] / "examples/sim_demo"
 SECONDS = 100
-"""Of the machine's; half as many are simulated on two cores."""
+"""Wall-clock time [s]; the demo simulates half as many seconds on two cores."""
 
 
 @pytest.mark.slow
-def test_the_arm_sees_a_box_in_its_way_and_goes_around_it(tmp_path):
+def test_arm_moves_around_a_box_that_only_the_cameras_detect(tmp_path):
     command = [sys.executable, str(DEMO), "--perception", "--seconds", str(SECONDS)]
     with free_domain() as number:
         environment = {**os.environ, "ROS_DOMAIN_ID": str(number)}
         run = subprocess.run(
             [*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=4 * SECONDS, env=environment
         )
-    assert "nobody tells the planner" in run.stdout, run.stdout
-    assert re.search(r"seen after [\d.]+ s as obstacle", run.stdout), run.stdout
+    assert "the planner gets no message" in run.stdout, run.stdout
+    assert re.search(r"detected after [\d.]+ s as obstacle", run.stdout), run.stdout
     planned = re.search(r"arrived after .*; (\d+) motions were planned", run.stdout)
     assert planned and int(planned[1]) >= 2, run.stdout
 
-    # The arm itself: it got to the other side, and nothing ever pushed it off its way.
+    # The arm reached the other side and was never pushed off its trajectory.
     record = np.load(tmp_path / "tracking.npz")
     measured, reference = record["measured"], record["reference"]
     assert np.abs(measured - OTHER_SIDE).max(axis=1).min() < 0.01

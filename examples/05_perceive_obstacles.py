@@ -1,6 +1,6 @@
-"""See obstacles: a simulated stereo camera looks at a table, the arm is taken out, things are found and followed.
+"""Perceive obstacles: a simulated stereo camera, self-filter, clusters and tracked obstacles.
 
-Run it: python examples/05_see_obstacles.py [picture.png]
+Run it: python examples/05_perceive_obstacles.py [image.png]
 """
 
 from __future__ import annotations
@@ -37,44 +37,44 @@ def main() -> None:
     settings = PerceptionSettings(lower=(-0.25, -0.52, -0.2), upper=(1.1, 0.52, 1.2))
     pipeline = PerceptionPipeline(stereo, body=RobotBody.build(robot, robot.tree()), settings=settings)
 
-    with SimWorld() as world, RenderReplica() as mirror:
+    with SimWorld() as world, RenderReplica() as replica:
         for item in read_scene("table").objects:
             world.spawn(item)
         world.add_robot(robot, q=Q)
         content, view = world.content_and_view()
-        mirror.load(content)
-        seen = mirror.stereo(camera, view)
+        replica.load(content)
+        frame = replica.stereo(camera, view)
     for number in range(3):
-        result = pipeline.feed(StereoPair(number * FRAME, seen.T_base_left, seen.left, seen.right, Q))
+        result = pipeline.feed(StereoPair(number * FRAME, frame.T_base_left, frame.left, frame.right, Q))
     print(result.describe())
-    print("\nPoints left after each stage:", dict(result.counts))
+    print("\nPoints after each stage:", dict(result.counts))
     print("Milliseconds per stage:", {name: round(1e3 * taken, 1) for name, taken in result.stage_times.items()})
 
-    # Obstacles go into the planner's world under names that stay the same from frame to frame.
+    # Obstacles keep their names from frame to frame.
     planner_world = CollisionWorld()
     for obstacle in result.obstacles:
         planner_world.add(obstacle.name, obstacle.box, obstacle.cluster.T_base_box)
-    print("In the planner's world:", ", ".join(planner_world.names))
+    print("Collision objects:", ", ".join(planner_world.names))
 
-    picture = sys.argv[1] if len(sys.argv) > 1 else "obstacles.png"
-    draw(result, seen.left, seen.T_base_left, pinhole.K).savefig(picture, dpi=72)
-    print("Picture:", picture)
+    path = sys.argv[1] if len(sys.argv) > 1 else "obstacles.png"
+    draw(result, frame.left, frame.T_base_left, pinhole.K).savefig(path, dpi=72)
+    print("Image:", path)
 
 
 def draw(result: Perceived, left: np.ndarray, T_base_left: np.ndarray, K: np.ndarray):
-    """Four views: the picture, its disparity, the points, and the obstacles drawn over the picture."""
+    """Four panels: the left image, its disparity, the points, and the obstacles drawn over the image."""
     figure = new_figure(figsize=(11.0, 8.6))
     panels = {}
     for name, place in {
-        "The left picture": (0.01, 0.50, 0.48, 0.46),
-        "Disparity: near is bright, white is not known": (0.51, 0.50, 0.48, 0.46),
+        "Left image": (0.01, 0.50, 0.48, 0.46),
+        "Disparity: near is bright, white is unknown": (0.51, 0.50, 0.48, 0.46),
         "Obstacles, padded boxes": (0.01, 0.01, 0.48, 0.46),
     }.items():
         panels[name] = figure.add_axes(place)
         panels[name].set_title(name, fontsize=10, loc="left")
         panels[name].set_axis_off()
-    picture, disparity, overlay = panels.values()
-    picture.imshow(left)
+    image, disparity, overlay = panels.values()
+    image.imshow(left)
     disparity.imshow(np.ma.masked_invalid(result.disparity.full_size()), cmap="inferno", interpolation="nearest")
     disparity.set_facecolor("black")
     overlay.imshow(left, alpha=0.75)
@@ -95,15 +95,15 @@ def draw(result: Perceived, left: np.ndarray, T_base_left: np.ndarray, K: np.nda
 
     space = new_axes(figure, (0.50, 0.0, 0.50, 0.47))
     space.set_axis_off()
-    space.set_title("Points: table and arm taken out, clusters in colour", fontsize=10, loc="left")
+    space.set_title("Points without table and arm; clusters in colour", fontsize=10, loc="left")
     every = result.points.unorganised().xyz
     inside = np.all((every > [-0.25, -0.52, -0.2]) & (every < [1.1, 0.52, 1.2]), axis=1)
     every = every[inside][::15]
     space.scatter(*every.T, s=0.4, color="0.75", depthshade=False)
     for number in range(int(result.labels.max(initial=-1)) + 1):
         points = result.voxels.xyz[result.labels == number]
-        away = [np.linalg.norm(obstacle.centre - points.mean(axis=0)) for obstacle in result.obstacles]
-        space.scatter(*points.T, s=4, color=COLOURS[int(np.argmin(away)) % len(COLOURS)], depthshade=False)
+        distances = [np.linalg.norm(obstacle.centre - points.mean(axis=0)) for obstacle in result.obstacles]
+        space.scatter(*points.T, s=4, color=COLOURS[int(np.argmin(distances)) % len(COLOURS)], depthshade=False)
     space.set_xlim(0.1, 0.9)
     space.set_ylim(-0.4, 0.4)
     space.set_zlim(-0.1, 0.7)
