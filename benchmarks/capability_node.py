@@ -1,9 +1,8 @@
 """Polytopes over DDS while the arm moves: `make bench-capability-node`.
 
-The arm (mock_hardware, a UR5 that follows sines) and the node capability run as two processes, as for a user; this one
-counts what arrives. Nothing but the number, the size and the time of arrival of messages is looked at: taking them
-apart in Python would be measured instead. The age is the time from the stamp of the joint state to the arrival of its
-polytopes. Needs ROS, so it runs where the tests do.
+The arm (mock_hardware, a UR5 that follows sines) and the capability node run as two processes; this one records only
+the number, size and arrival time of messages, because decoding them in Python would dominate. The age is the time
+from the stamp of the joint state to the arrival of its polytopes. Needs ROS.
 """
 
 from __future__ import annotations
@@ -34,42 +33,44 @@ HOME = np.array([0.0, -1.2, 1.4, -1.7, -1.57, 0.0])
 AMPLITUDE = np.array([0.7, 0.3, 0.4, 0.5, 0.5, 0.8])
 PERIODS = np.array([4.0, 3.0, 2.5, 2.0, 2.2, 1.8])
 """Of the sines that the joints follow [s]."""
-WANTED = 50.0
+MIN_RATE = 50.0
 """[Hz]"""
-ASKED = 100.0
-"""What the node is told to publish [Hz]: more than promised, so that its own limit shows."""
-PATIENCE = 60.0
+REQUESTED_RATE = 100.0
+"""Rate parameter of the node [Hz]: above the bar, so that the node's own limit is measured."""
+TIMEOUT = 60.0
 """[s]"""
 CASES = {
     "velocity, nothing around": (["velocity"], 0),
     "velocity, 20 boxes": (["velocity"], 20),
     "all five, 20 boxes": (["velocity", "motion", "force", "acceleration", "reach"], 20),
 }
-PROMISED = ("velocity, nothing around", "velocity, 20 boxes")
+REQUIRED = ("velocity, nothing around", "velocity, 20 boxes")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=15.0, help="how long each case is watched (15)")
+    parser.add_argument("--seconds", type=float, default=15.0, help="duration of each case (15)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args()
     report = Report()
     report.heading("Polytopes over DDS while the arm moves")
     report.note(machine())
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
-    report.note(f"Python {platform.python_version()}, numpy {version_of('numpy')}, load of the machine {load}")
+    report.note(f"Python {platform.python_version()}, numpy {version_of('numpy')}, load {load}")
     rows, rates = [], {}
     with ros():
         for name, (polytopes, boxes) in CASES.items():
-            seen = watch(polytopes, boxes, options.seconds)
-            rates[name] = seen["rate"]
+            result = measure(polytopes, boxes, options.seconds)
+            rates[name] = result["rate"]
             figures = ("rate", "slowest", "age", "oldest", "work", "kilobytes")
-            rows.append([name, "", *(f"{seen[figure]:.1f}" for figure in figures)])
-            report.measurements[name] = seen
-    heads = ["case", "", "per second", "slowest second", "age [ms]", "99 of 100", "CPU each [ms]", "kB each"]
+            rows.append([name, "", *(f"{result[figure]:.1f}" for figure in figures)])
+            report.measurements[name] = result
+    heads = ["case", "", "per second", "slowest second", "age [ms]", "age p99", "CPU each [ms]", "kB each"]
     report.table(heads, rows)
     report.note("The CPU time is that of the whole node, its executor and both messages included.")
-    report.promise("polytopes per second", {name: rates[name] for name in PROMISED}, WANTED, at_least=True, unit=" Hz")
+    report.promise(
+        "polytopes per second", {name: rates[name] for name in REQUIRED}, MIN_RATE, at_least=True, unit=" Hz"
+    )
     report.print_bars()
     if options.json:
         report.save(options.json)
@@ -77,15 +78,15 @@ def main() -> int:
 
 
 class Bench(Peer):
-    """Talks to the nodes."""
+    """Client of the nodes."""
 
     def __init__(self) -> None:
-        super().__init__("bench_capability", PATIENCE)
+        super().__init__("bench_capability", TIMEOUT)
         self.trajectories = self.node.create_publisher(JointTrajectory, f"{TRAJECTORY_CONTROLLER}/joint_trajectory", 1)
         self.obstacles = self.node.create_publisher(ObstacleArray, "obstacles", 1)
 
     def move(self, seconds: float) -> None:
-        """Sines around HOME that begin and end at rest, a point every 20 ms."""
+        """Sines around HOME that start and end at rest, a point every 20 ms."""
 
         def at(t: float) -> np.ndarray:
             fade = np.clip(min(t, seconds - t), 0.0, 1.0)
@@ -100,7 +101,7 @@ class Bench(Peer):
         self.trajectories.publish(message)
 
     def surround(self, boxes: int) -> None:
-        """Boxes on a ring around the arm, near enough to count now and then."""
+        """Boxes on a ring around the arm, sometimes within the avoidance distance."""
         message = ObstacleArray()
         for index in range(boxes):
             angle = 2.0 * np.pi * index / max(boxes, 1)
@@ -114,19 +115,21 @@ class Bench(Peer):
 
 @contextmanager
 def nodes(polytopes: list[str]) -> Iterator[tuple[Bench, subprocess.Popen[bytes]]]:
-    """Both processes, active; ended when done."""
+    """Both processes, active; stopped on exit."""
     arm = parameters({"initial_positions": HOME.tolist(), "update_rate": 250.0})
-    capability = parameters({"polytopes": polytopes, "rate": ASKED})
+    capability = parameters({"polytopes": polytopes, "rate": REQUESTED_RATE})
     with processes({"mock_hardware": arm, "capability": capability}) as started, Bench() as bench:
         bench.bring_up("mock_hardware", "capability")
         yield bench, started["capability"]
 
 
-def watch(polytopes: list[str], boxes: int, seconds: float) -> dict[str, float]:
-    """What arrives in so many seconds while the arm moves."""
+def measure(polytopes: list[str], boxes: int, seconds: float) -> dict[str, float]:
+    """Rate, age, size and CPU time of the messages while the arm moves."""
     with nodes(polytopes) as (bench, process):
         topic = PolledSubscription(bench.node, PolytopeArray, "capability/polytopes", qos.STATE)
-        PolledSubscription(bench.node, MarkerArray, "capability/polytope_markers", qos.NEWEST)  # so that they are sent
+        PolledSubscription(
+            bench.node, MarkerArray, "capability/polytope_markers", qos.NEWEST
+        )  # markers are published only with a subscriber
         bench.wait_for(lambda: topic.publishers > 0 and bench.trajectories.get_subscription_count() > 0)
         bench.surround(boxes)
         bench.move(seconds + 10.0)

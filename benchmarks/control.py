@@ -1,9 +1,8 @@
-"""Control over DDS: the bridge and the controller as two processes, as they run for a user.
+"""Control over DDS with the simulation bridge and the controller as two processes.
 
-First the loop: how many ticks a second it makes, how late they begin, how long they take. Then every law follows the
-same trajectory, and plain PD (no gravity, no model) is the yardstick. Figures of the loop come from the controller's
-own status. On a machine that has other things to do they tell about those, so a loop that does nothing takes turns with
-the controller: what it misses is not the controller's doing. A figure of each is drawn.
+First the loop: rate, lateness and computing time. Then every law follows the same trajectory, with plain PD (no
+gravity, no model) as baseline. Loop figures come from the controller's status. On a loaded machine they include the
+load, so an empty loop alternates with the controller as reference. Both results are plotted.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ AMPLITUDE = np.array([0.7, 0.35, 0.5, 0.5, 0.5, 0.8])
 PERIODS = np.array([4.0, 3.0, 2.5, 2.0, 2.2, 1.8])
 """Of the sines that the joints follow [s]."""
 GOAL, EMPTY = 10.0, 3.0
-"""How long the arm moves at a time, and how long an empty loop takes the place of its controller then [s]."""
-YARDSTICK, BEST = "pd", "computed_torque"
-PATIENCE = 30.0
+"""Duration of a motion, and of the empty loop after it [s]."""
+BASELINE, BEST = "pd", "computed_torque"
+TIMEOUT = 30.0
 """[s]"""
 BRIDGE = {"initial_positions": HOME.tolist()}
 CONTROLLER = {
     "use_sim_time": True,
     "state_rate": 100.0,
     "status_rate": 1.0,
-    # Nothing but the laws shall be measured: plain PD would be stopped by its path tolerance.
+    # No tolerances, so that only the laws are measured: plain PD would exceed its path tolerance.
     "constraints.path": 0.0,
     "constraints.goal": 0.0,
     "constraints.stopped_velocity": 0.0,
@@ -54,17 +53,17 @@ CONTROLLER = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long the loop is watched (60)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of the loop measurement (60)")
     parser.add_argument("--each", type=float, default=8.0, help="length of the trajectory that laws follow (8 s)")
     parser.add_argument("--plot", type=Path, default=Path("build/bench_control.png"), metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args()
     report = Report()
     with ros(), nodes() as bench:
-        statuses = watch_the_loop(bench, options.seconds, report)
+        statuses = measure_loop(bench, options.seconds, report)
         errors = follow_with_every_law(bench, options.each, report)
     draw(options.plot, statuses, errors)
-    report.note(f"drawn in {options.plot}")
+    report.note(f"plot: {options.plot}")
     report.print_bars()
     if options.json:
         report.save(options.json)
@@ -72,10 +71,10 @@ def main() -> int:
 
 
 class Bench(Peer):
-    """Talks to the two nodes."""
+    """Client of the two nodes."""
 
     def __init__(self) -> None:
-        super().__init__("bench_control", PATIENCE)
+        super().__init__("bench_control", TIMEOUT)
         self.statuses: list[ControllerStatus] = []
         self.states: list[JointTrajectoryControllerState] = []
         self.node.create_subscription(ControllerStatus, "controller/status", self.statuses.append, 10)
@@ -88,7 +87,7 @@ class Bench(Peer):
             self.states.append(state)
 
     def follow(self, points: np.ndarray, seconds: float) -> str:
-        """Executes points that are equally spaced in time; the error of the result, empty if there was none.
+        """Executes points equally spaced in time; returns the error text, empty on success.
 
         Args:
             points: Positions, velocities and accelerations, shape (m, 3, 6).
@@ -104,14 +103,14 @@ class Bench(Peer):
         sent = self._action.send_goal_async(goal)
         self.wait_for(sent.done)
         answer = sent.result().get_result_async()
-        self.wait_for(answer.done, 20.0 * seconds + PATIENCE)
+        self.wait_for(answer.done, 20.0 * seconds + TIMEOUT)
         result = answer.result().result
         return "" if result.error_code == FollowJointTrajectory.Result.SUCCESSFUL else result.error_string
 
 
 @contextmanager
 def nodes() -> Iterator[Bench]:
-    """Both processes, active; ended when done."""
+    """Both processes, active; stopped on exit."""
     with processes({"sim_bridge": parameters(BRIDGE), "controller": parameters(CONTROLLER)}), Bench() as bench:
         bench.bring_up("sim_bridge", "controller")
         bench.wait_for(lambda: bool(bench.statuses) and bench.statuses[-1].seeded)
@@ -119,7 +118,7 @@ def nodes() -> Iterator[Bench]:
 
 
 def excitation(seconds: float) -> np.ndarray:
-    """Sines that begin and end at rest at HOME: positions, velocities and accelerations every 10 ms, (m, 3, 6)."""
+    """Sines that start and end at rest at HOME: positions, velocities and accelerations every 10 ms, (m, 3, 6)."""
 
     def at(t: np.ndarray) -> np.ndarray:
         fade = np.clip(np.minimum(t, seconds - t) / min(1.0, seconds / 2.0), 0.0, 1.0)
@@ -134,10 +133,10 @@ def excitation(seconds: float) -> np.ndarray:
     return motion
 
 
-def watch_an_empty_loop(bench: Bench) -> LoopReport:
-    """A loop that does nothing in the place of the controller, with the simulation beside it as before.
+def measure_empty_loop(bench: Bench) -> LoopReport:
+    """An empty loop instead of the controller, with the simulation running.
 
-    No loop with work in it can be more punctual: what it misses is taken by the machine.
+    Its lateness is caused by the machine and is a lower bound for every loop.
     """
     bench.change("controller", Transition.TRANSITION_DEACTIVATE)
     loop = PeriodicLoop(lambda _: None, LoopSettings(phase=PHASE * LoopSettings.period))
@@ -145,15 +144,15 @@ def watch_an_empty_loop(bench: Bench) -> LoopReport:
     time.sleep(0.5)
     loop.report()
     time.sleep(EMPTY)
-    seen = loop.report()
+    result = loop.report()
     loop.stop()
     bench.change("controller", Transition.TRANSITION_ACTIVATE)
     bench.statuses.clear()
     bench.wait_for(lambda: bool(bench.statuses) and bench.statuses[-1].seeded)
-    return seen
+    return result
 
 
-def watch_the_loop(bench: Bench, seconds: float, report: Report) -> list[ControllerStatus]:
+def measure_loop(bench: Bench, seconds: float, report: Report) -> list[ControllerStatus]:
     """Rate, lateness and work of the loop while the arm moves under computed torque; an empty loop in between."""
     statuses: list[ControllerStatus] = []
     empty: list[LoopReport] = []
@@ -162,13 +161,13 @@ def watch_the_loop(bench: Bench, seconds: float, report: Report) -> list[Control
         problem = bench.follow(excitation(GOAL), GOAL)
         if problem and not empty:
             report.note(f"not like for like: {problem}")
-        statuses += bench.statuses[1:]  # the first one tells about the time before, too
-        empty.append(watch_an_empty_loop(bench))
+        statuses += bench.statuses[1:]  # the first one includes the time before
+        empty.append(measure_empty_loop(bench))
     rate = float(np.mean([status.rate for status in statuses]))
     late = 100.0 * sum(status.late_ticks for status in statuses) / max(sum(round(s.rate) for s in statuses), 1)
-    best = float(np.mean([seen.rate for seen in empty]))
-    machine = 100.0 * sum(seen.late_ticks for seen in empty) / max(sum(seen.ticks for seen in empty), 1)
-    report.heading(f"The loop, {len(statuses)} s at 1 kHz, {statuses[-1].scheduler} (windows of 1 s)")
+    best = float(np.mean([each.rate for each in empty]))
+    machine = 100.0 * sum(each.late_ticks for each in empty) / max(sum(each.ticks for each in empty), 1)
+    report.heading(f"Control loop, {len(statuses)} s at 1 kHz, {statuses[-1].scheduler} (windows of 1 s)")
     rows = [
         [name, unit, *(f"{value:.1f}" for value in np.percentile([getattr(s, field) for s in statuses], [50, 100]))]
         for name, unit, field in (
@@ -182,7 +181,7 @@ def watch_the_loop(bench: Bench, seconds: float, report: Report) -> list[Control
         )
     ]
     report.table(["figure", "unit", "median", "worst"], rows)
-    report.heading(f"The same loop without work, {EMPTY:g} s after every {GOAL:g} s of control")
+    report.heading(f"Empty loop, {EMPTY:g} s after every {GOAL:g} s of control")
     report.table(
         ["figure", "unit", "controller", "empty loop"],
         [
@@ -196,7 +195,7 @@ def watch_the_loop(bench: Bench, seconds: float, report: Report) -> list[Control
             ],
         ],
     )
-    report.note("what the empty loop misses, the machine has taken: no loop on it can do better")
+    report.note("lateness of the empty loop is caused by the machine: no loop can do better")
     report.promise("achieved rate", {"mean": rate}, 999.0, at_least=True, unit="Hz")
     report.promise("ticks later than 0.5 ms", {"share": late}, 0.1, at_least=False, unit="%")
     compute = float(np.median([status.compute_p99 for status in statuses]))
@@ -207,7 +206,7 @@ def watch_the_loop(bench: Bench, seconds: float, report: Report) -> list[Control
 
 
 def follow_with_every_law(bench: Bench, seconds: float, report: Report) -> dict[str, np.ndarray]:
-    """Tracking errors of every law that follows, on the same trajectory: arrays of shape (m, 6) by name."""
+    """Tracking errors of all tracking laws on the same trajectory: arrays of shape (m, 6) by name."""
     errors = {}
     for name in [law.name for law in LAWS.values() if law.follows]:
         bench.call(SetMode, "controller/set_mode", SetMode.Request(law=BEST))
@@ -223,11 +222,11 @@ def follow_with_every_law(bench: Bench, seconds: float, report: Report) -> dict[
     rms = {name: 1e3 * float(np.sqrt((error**2).mean())) for name, error in errors.items()}
     report.heading(f"Tracking of {seconds:g} s of sines, UR5, all joints")
     rows = [
-        [name, "mrad", f"{value:.4f}", f"{1e3 * np.abs(errors[name]).max():.4f}", f"{rms[YARDSTICK] / value:.1f}x"]
+        [name, "mrad", f"{value:.4f}", f"{1e3 * np.abs(errors[name]).max():.4f}", f"{rms[BASELINE] / value:.1f}x"]
         for name, value in sorted(rms.items(), key=lambda item: item[1])
     ]
-    report.table(["law", "unit", "RMS", "largest", f"better than {YARDSTICK}"], rows)
-    report.promise(f"{BEST} against {YARDSTICK}", {"ratio": rms[YARDSTICK] / rms[BEST]}, 20.0, at_least=True)
+    report.table(["law", "unit", "RMS", "largest", f"better than {BASELINE}"], rows)
+    report.promise(f"{BEST} against {BASELINE}", {"ratio": rms[BASELINE] / rms[BEST]}, 20.0, at_least=True)
     report.measurements["tracking RMS [mrad]"] = rms
     return errors
 
@@ -242,7 +241,7 @@ def draw(path: Path, statuses: list[ControllerStatus], errors: dict[str, np.ndar
     figure, (loop, laws) = pyplot.subplots(2, 1, figsize=(9, 8), constrained_layout=True)
     for field, label in (("jitter_p99", "lateness"), ("work_p99", "whole tick"), ("compute_p99", "law and guard")):
         loop.plot([max(getattr(status, field), 1.0) for status in statuses], label=label)
-    loop.set(xlabel="time [s]", ylabel="99 of 100 below [µs]", yscale="log", title="The loop at 1 kHz")
+    loop.set(xlabel="time [s]", ylabel="p99 [µs]", yscale="log", title="Control loop at 1 kHz")
     loop.legend()
     for name, error in errors.items():
         laws.plot(1e3 * np.abs(error).max(axis=1), label=name, linewidth=1.0)

@@ -1,8 +1,8 @@
 """Control laws without ROS: time per tick, and tracking on an integrated arm. Run it by `python control_laws.py`.
 
 The arm is the rigid-body model itself, integrated at 1 kHz by semi-implicit Euler: no friction, no delay, no noise.
-What is compared is what each law makes of a model that is exact, and of one whose masses are wrong by a quarter. Every
-law follows the same quintic with its default gains; the first tick of each starts from the weight of the arm.
+Each law runs with an exact model and with masses wrong by a quarter. Every law follows the same quintic with its
+default gains and starts from the gravity torque of the arm.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ Array = NDArray[np.float64]
 DT, DURATION = 1e-3, 2.0
 """[s]"""
 HEAVIER = 1.25
-BUDGET, FAR_BETTER = 60.0, 20.0
-YARDSTICK, BEST = "pd", "computed_torque"
+TICK_BUDGET, MIN_GAIN = 60.0, 20.0
+"""Time per tick [µs], and how many times better than PD computed torque must be."""
+BASELINE, BEST = "pd", "computed_torque"
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A robot and the motion that every law has to follow on it."""
+    """A robot and the reference motion of all laws."""
 
     name: str
     chain: Chain
@@ -72,7 +73,7 @@ def arms() -> list[Arm]:
 
 
 def heavier(chain: Chain) -> Chain:
-    """The arm as it really is, when the law believes in lighter masses."""
+    """The plant with heavier links than in the model of the law."""
     bodies = (
         replace(body, mass=HEAVIER * body.mass, moment=HEAVIER * body.moment, inertia=HEAVIER * body.inertia)
         for body in chain.bodies
@@ -122,7 +123,7 @@ def timing(report: Report, robots: list[Arm]) -> None:
     rows, laws, ticks = [], {}, {}
     for arm in robots:
         for name in LAWS:
-            # The best of three: a busy machine only ever adds.
+            # The best of three: load only adds time.
             law = _least(lambda arm=arm, name=name: microseconds(follow(arm, name, arm.chain)[1]))
             settings = ControllerSettings(law=name, filter=FilterSettings())
             tick = _least(lambda arm=arm, settings=settings: microseconds(whole_ticks(arm, settings)))
@@ -130,8 +131,8 @@ def timing(report: Report, robots: list[Arm]) -> None:
             laws[f"{name} on {arm.name}"], ticks[f"{name} on {arm.name}"] = law[1], tick[1]
     report.table(["robot", "law", "law p50", "law p99", "tick p50", "tick p99"], rows)
     report.measurements["law p99 [µs]"], report.measurements["tick p99 [µs]"] = laws, ticks
-    report.promise("a law, p99 per tick", laws, BUDGET, at_least=False, unit="µs")
-    report.promise("a whole tick, p99", ticks, BUDGET, at_least=False, unit="µs")
+    report.promise("a law, p99 per tick", laws, TICK_BUDGET, at_least=False, unit="µs")
+    report.promise("a whole tick, p99", ticks, TICK_BUDGET, at_least=False, unit="µs")
 
 
 def _least(measure: Callable[[], tuple[float, float]]) -> tuple[float, float]:
@@ -148,13 +149,13 @@ def tracking(report: Report, robots: list[Arm]) -> None:
             if LAWS[name].follows
         }
         for name, (exact, wrong) in errors.items():
-            gains = [errors[YARDSTICK][0] / exact, errors[YARDSTICK][1] / wrong]
+            gains = [errors[BASELINE][0] / exact, errors[BASELINE][1] / wrong]
             rows.append([arm.name, name, f"{exact:.4g}", times(gains[0]), f"{wrong:.4g}", times(gains[1])])
-        ratios[arm.name] = errors[YARDSTICK][0] / errors[BEST][0]
+        ratios[arm.name] = errors[BASELINE][0] / errors[BEST][0]
         report.measurements[f"RMS error on {arm.name} [mrad]"] = errors
     header = ["robot", "law", "exact model", "vs pd", f"{HEAVIER:g} x masses", "vs pd"]
     report.table(header, rows)
-    report.promise("computed torque over PD, exact model", ratios, FAR_BETTER, at_least=True)
+    report.promise("computed torque over PD, exact model", ratios, MIN_GAIN, at_least=True)
 
 
 def _rms(errors: Array) -> float:
@@ -175,8 +176,8 @@ def main() -> None:
     timing(report, robots)
     tracking(report, robots)
     report.heading("Not like for like")
-    report.note("The arm is the model: real joints have friction, elasticity, delay and noise as well.")
-    report.note("PD and PID run with gains for 20 rad/s as all others; stiffer ones sag less and shake sooner.")
+    report.note("The arm is the model: real joints also have friction, elasticity, delay and noise.")
+    report.note("PD and PID have gains for 20 rad/s like all others; higher gains sag less but oscillate sooner.")
     report.print_bars()
     if options.json:
         report.save(options.json)

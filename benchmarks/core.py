@@ -1,7 +1,6 @@
-"""Kinematics and dynamics side by side with their peers, in one run: `make bench-core`.
+"""Kinematics and dynamics compared with their peers in one run: `make bench-core`.
 
-Prints times, ratios and the bars that the project sets itself. One-thread figures are CPU time of the thread, the
-methods take turns, medians count.
+Prints times, ratios and the project's bars. One-thread figures are medians of interleaved CPU times of the thread.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from measure import SecondCore, machine, neighbours, take_turns, time_statements, version_of
 from other_peers import other_peers
-from ours import FIVE, own_statements, public_call
+from ours import COMPARED, own_statements, public_call
 from peers.pinocchio import Pinocchio
 from problems import BATCH, Problem, problems
 from report import Report, nanoseconds, times
@@ -25,10 +24,10 @@ DISTRIBUTIONS = ("numpy", "llvmlite", "pin", "mujoco", "roboticstoolbox-python",
 THREADED_BATCH = 100_000
 
 NOT_LIKE_FOR_LIKE = (
-    "manipapy compiles the one robot it computes; Pinocchio, MuJoCo and the others run general code that reads the "
+    "manipapy compiles code for one robot; Pinocchio, MuJoCo and the others run general code that reads the "
     "robot from memory.",
-    "Pinocchio's own code generation (CasADi, CppADCodeGen), the nearest rival in kind, is not measured.",
-    "The C++ loop writes into memory at hand; manipapy's public functions check their input and return new arrays.",
+    "Pinocchio's own code generation (CasADi, CppADCodeGen), the closest alternative, is not measured.",
+    "The C++ loop writes into existing memory; manipapy's public functions check their input and return new arrays.",
     "Pinocchio's Python loops do not keep their results.",
     "Pinocchio's forward_dynamics is ABA, its regressor and Coriolis matrix those of its Python interface.",
 )
@@ -75,12 +74,12 @@ def batches(report: Report, robots: list[Problem]) -> None:
         states = problem.states(BATCH)
         peer = Pinocchio(problem, *states)
         jobs: dict[str, Callable[[], object]] = {}
-        for name in FIVE:
+        for name in COMPARED:
             jobs[f"{name} manipapy"] = public_call(problem, name, states)
         jobs |= {f"{name} C++": job for name, job in peer.cpp_loops().items()}
         jobs |= {f"{name} Python": job for name, job in peer.python_loops().items()}
         seconds = {name: value / BATCH for name, value in take_turns(jobs).items()}
-        for name in FIVE:
+        for name in COMPARED:
             ours, cpp, python = (seconds.get(f"{name} {kind}") for kind in ("manipapy", "C++", "Python"))
             against_python[f"{name}, {problem.name}"] = python / ours
             if cpp:
@@ -97,15 +96,15 @@ def batches(report: Report, robots: list[Problem]) -> None:
 
 def precision(report: Report, robots: list[Problem]) -> None:
     """float32 against float64 through the public functions."""
-    report.heading(f"float32 beside float64, batch of {BATCH:,}, one thread: ns per configuration")
+    report.heading(f"float32 and float64, batch of {BATCH:,}, one thread: ns per configuration")
     rows, ratios = [], {}
     for problem in robots:
         double = problem.states(BATCH)
         single = tuple(values.astype(np.float32) for values in double)
-        jobs = {f"{name} 64": public_call(problem, name, double) for name in FIVE}
-        jobs |= {f"{name} 32": public_call(problem, name, single) for name in FIVE}
+        jobs = {f"{name} 64": public_call(problem, name, double) for name in COMPARED}
+        jobs |= {f"{name} 32": public_call(problem, name, single) for name in COMPARED}
         seconds = {name: value / BATCH for name, value in take_turns(jobs, rounds=15).items()}
-        for name in FIVE:
+        for name in COMPARED:
             wide, narrow = seconds[f"{name} 64"], seconds[f"{name} 32"]
             ratios[f"{name}, {problem.name}"] = wide / narrow
             rows.append((problem.name, name, nanoseconds(wide), nanoseconds(narrow), times(wide / narrow)))
@@ -116,7 +115,7 @@ def precision(report: Report, robots: list[Problem]) -> None:
 
 def single_calls(report: Report, robots: list[Problem]) -> None:
     """One configuration per call from Python: bound kernel and public function against Pinocchio's call."""
-    report.heading("One call from Python: ns, and the share of Pinocchio's time")
+    report.heading("One call from Python: ns, and ratio to Pinocchio's time")
     rows, bound_share, public_share = [], {}, {}
     for problem in robots:
         states = problem.states(1)
@@ -141,15 +140,15 @@ def single_calls(report: Report, robots: list[Problem]) -> None:
                 )
             )
         report.measurements[f"single {problem.name}"] = seconds
-    report.table(("robot", "function", "pin", "bound kernel", "share", "public function", "share"), rows)
+    report.table(("robot", "function", "pin", "bound kernel", "ratio", "public function", "ratio"), rows)
     report.promise("bound kernel, of Pinocchio's Python call", bound_share, 1, at_least=False)
     report.promise("public function, of Pinocchio's Python call", public_share, 2, at_least=False)
 
 
 def threads(report: Report, robots: list[Problem]) -> None:
-    """Wall time of one and two threads, beside Pinocchio's; the bar is for moments in which both cores are ours."""
+    """Wall time of one and two threads, beside Pinocchio's; the bar is for rounds in which both cores are free."""
     load = os.getloadavg()[0]
-    report.heading(f"Two threads beside one: inverse dynamics of {THREADED_BATCH:,}, wall ms (load average {load:.1f})")
+    report.heading(f"Two threads and one: inverse dynamics of {THREADED_BATCH:,}, wall ms (load average {load:.1f})")
     rows, gains, quiet = [], {}, SecondCore()
     for problem in robots:
         states = problem.states(THREADED_BATCH)
@@ -159,16 +158,16 @@ def threads(report: Report, robots: list[Problem]) -> None:
             "pin": [peer.cpp_loops(count)["inverse_dynamics"] for count in (1, 2)],
         }
         for name, jobs in sides.items():
-            seen = neighbours(*jobs, quiet)
-            one, two = (f"{seconds * 1e3:.2f}" for seconds in (seen.slow, seen.fast))
-            report.measurements[f"threads {problem.name} {name}"] = vars(seen)
+            result = neighbours(*jobs, quiet)
+            one, two = (f"{seconds * 1e3:.2f}" for seconds in (result.slow, result.fast))
+            report.measurements[f"threads {problem.name} {name}"] = vars(result)
             when_quiet = ("", "")  # Pinocchio's threads keep a core busy while they wait for the next call
             if name == "manipapy":
-                gains[problem.name] = seen.quiet_gain
-                when_quiet = (times(seen.quiet_gain), f"{seen.quiet} of {seen.rounds}")
-            rows.append((problem.name, name, one, two, times(seen.gain), *when_quiet))
-    report.table(("robot", "", "one", "two", "gain", "when quiet", "quiet rounds"), rows)
-    report.note(f"quiet: before and after, two hashing threads were at least {SecondCore.ENOUGH}x as fast as one")
+                gains[problem.name] = result.quiet_gain
+                when_quiet = (times(result.quiet_gain), f"{result.quiet} of {result.rounds}")
+            rows.append((problem.name, name, one, two, times(result.gain), *when_quiet))
+    report.table(("robot", "", "one", "two", "gain", "gain, no load", "rounds without load"), rows)
+    report.note(f"no load: before and after, two hashing threads were at least {SecondCore.ENOUGH}x as fast as one")
     report.promise("two threads over one (on a quiet machine)", gains, 1.6, at_least=True)
 
 
@@ -188,7 +187,7 @@ def startup(report: Report, robots: list[Problem]) -> None:
             )
         )
         report.measurements[f"startup {problem.name}"] = seconds
-    report.table(("robot", "", "compile", "load", "load, wall", "imports of llvmlite and compiler, beside"), rows)
+    report.table(("robot", "", "compile", "load", "load, wall", "imports of llvmlite and compiler (extra)"), rows)
     imported = import_seconds()
     report.measurements["import"] = imported
     report.note(f"import manipapy_core: {imported:.3f} s CPU, NumPy included")

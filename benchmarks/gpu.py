@@ -2,9 +2,9 @@
 
     python benchmarks/gpu.py [--batches 1000,10000,100000,1000000] [--json FILE]
 
-Ready for a machine with an NVIDIA GPU and CuPy. Elsewhere it says why there is no GPU, and measures the CPU columns.
-"NumPy" is the same algorithm run on NumPy arrays, one operation after the other: what one would write without a
-compiler. All figures are wall time per configuration, arrays already in place, unless the column says otherwise.
+Needs an NVIDIA GPU and CuPy; without them it reports why and measures the CPU columns only. "NumPy" is the same
+algorithm on NumPy arrays, operation by operation, without a compiler. All figures are wall time per configuration with
+arrays in place, unless the column says otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from measure import machine, take_turns, version_of
-from ours import FIVE
+from ours import COMPARED
 from report import Report, nanoseconds, times
 
 from manipapy_core import Robot
@@ -31,7 +31,7 @@ from manipapy_core.dynamics import GRAVITY
 from manipapy_core.model.chain import Chain
 
 CLAIM = 40.0
-"""How many times faster than NumPy on the CPU the seed project says its GPU code is, on this problem."""
+"""Speed-up of its GPU code over NumPy that ManipulaPy claims for this problem."""
 BATCHES = (1_000, 10_000, 100_000, 1_000_000)
 OTHERS_BATCH = 100_000
 
@@ -58,7 +58,7 @@ def main() -> None:
         report.note(line)
     for dtype in ("float64", "float32"):
         show(report, f"UR5 inverse dynamics, {dtype}", {b: measured[dtype, b] for b in batches}, "NumPy")
-    others = {name: other(chain, name, found.used) for name in FIVE}
+    others = {name: other(chain, name, found.used) for name in COMPARED}
     show(report, f"Other kernels, float64, batch {OTHERS_BATCH}", others, "CPU, 1 thread")
     for text in NOT_LIKE_FOR_LIKE:
         report.note(text)
@@ -77,16 +77,16 @@ NOT_LIKE_FOR_LIKE = (
 
 
 def headline(measured: dict[tuple[str, int], dict[str, float]], batch: int, found: Diagnosis) -> str:
-    """The comparison that the seed project advertises, first."""
+    """The comparison that ManipulaPy advertises."""
     what = f"UR5 inverse dynamics, batch {batch}, GPU against NumPy on the CPU"
     if not found.used:
-        return f"{what}: NOT MEASURED HERE, {found.reason} (the seed's claim: {CLAIM:g}x)"
+        return f"{what}: NOT MEASURED HERE, {found.reason} (ManipulaPy's claim: {CLAIM:g}x)"
     ratios = [f"{times(row['NumPy'] / row['GPU'])} in {dtype}" for (dtype, b), row in measured.items() if b == batch]
-    return f"{what}: {', '.join(ratios)} (the seed's claim: {CLAIM:g}x)"
+    return f"{what}: {', '.join(ratios)} (ManipulaPy's claim: {CLAIM:g}x)"
 
 
 def inverse_dynamics(chain: Chain, batch: int, dtype: np.dtype, with_gpu: bool) -> dict[str, float]:
-    """Seconds per configuration of every way to compute it."""
+    """Seconds per configuration of every implementation."""
     states = list(np.random.default_rng(0).uniform(-3, 3, (3, batch, chain.n)).astype(dtype))
     jobs = cpu_jobs(chain, "inverse_dynamics", states)
     columns = [list(np.ascontiguousarray(state.T)) for state in states]
@@ -100,7 +100,7 @@ def inverse_dynamics(chain: Chain, batch: int, dtype: np.dtype, with_gpu: bool) 
 
 
 def other(chain: Chain, name: str, with_gpu: bool) -> dict[str, float]:
-    states = list(np.random.default_rng(0).uniform(-3, 3, (3, OTHERS_BATCH, chain.n)))[: FIVE[name][1]]
+    states = list(np.random.default_rng(0).uniform(-3, 3, (3, OTHERS_BATCH, chain.n)))[: COMPARED[name][1]]
     jobs = cpu_jobs(chain, name, states)
     if with_gpu:
         jobs |= gpu_jobs(chain, name, states)
@@ -108,7 +108,7 @@ def other(chain: Chain, name: str, with_gpu: bool) -> dict[str, float]:
 
 
 def cpu_jobs(chain: Chain, name: str, states: list[Any]) -> dict[str, Job]:
-    function, cores = FIVE[name][0], os.cpu_count() or 1
+    function, cores = COMPARED[name][0], os.cpu_count() or 1
     return {
         "CPU, 1 thread": functools.partial(function, chain, *states),
         f"CPU, {cores} threads": functools.partial(function, chain, *states, threads=cores),
@@ -118,7 +118,7 @@ def cpu_jobs(chain: Chain, name: str, states: list[Any]) -> dict[str, Job]:
 def gpu_jobs(chain: Chain, name: str, states: list[Any]) -> dict[str, Job]:
     import cupy
 
-    function, arrays = FIVE[name][0], [cupy.asarray(state) for state in states]
+    function, arrays = COMPARED[name][0], [cupy.asarray(state) for state in states]
     truth, result = function(chain, *states), function(chain, *arrays)
     error = float(np.max(np.abs(cupy.asnumpy(result) - truth)) / np.max(np.abs(truth)))
     assert error < (1e-4 if states[0].dtype == np.float32 else 1e-9), f"{name} is wrong on this GPU: {error:.1e}"
@@ -129,7 +129,7 @@ def gpu_extremes(chain: Chain, states: list[Any]) -> dict[str, Job]:
     """The best case, (n, N) arrays and no check, and the worst, everything copied there and back."""
     import cupy
 
-    function, stream = FIVE["inverse_dynamics"][0], cupy.cuda.get_current_stream()
+    function, stream = COMPARED["inverse_dynamics"][0], cupy.cuda.get_current_stream()
     columns = [cupy.ascontiguousarray(cupy.asarray(state).T) for state in states]
     gravity = cupy.asarray(GRAVITY, dtype=states[0].dtype)
     kernel = device.bind(chain, "inverse_dynamics", device.Layout.COLUMNS)

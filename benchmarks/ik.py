@@ -1,6 +1,6 @@
-"""Inverse kinematics side by side with its peers, on the same poses, judged by Pinocchio: `make bench-ik`.
+"""Inverse kinematics compared with its peers on the same poses, errors measured by Pinocchio: `make bench-ik`.
 
-Prints times, shares solved and the bars that the project sets itself.
+Prints times, success rates and the project's bars.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from manipapy_core import Chain, ik, kinematics
 DISTRIBUTIONS = ("numpy", "numba", "llvmlite", "pin", "eaik", "ssik", "roboticstoolbox-python", "pytracik")
 PEER_POSES = 300
 NOT_LIKE_FOR_LIKE = (
-    "manipapy compiles the one robot it solves and keeps a table of seeds for it (about a second, once); the others "
-    "begin anywhere.",
+    "manipapy compiles code and a seed table for one robot (about a second, once); the others start anywhere.",
     "RTB and TRAC-IK are called one pose at a time, because they have no batch; manipapy's batch is one call.",
     "EAIK and ssik give every solution, manipapy's first two columns give one.",
 )
@@ -57,7 +56,7 @@ def poses_of(chain: Chain, count: int, seed: int) -> Array:
 
 
 def reachable(report: Report, count: int) -> dict[str, float]:
-    """Every robot, one batch; Pinocchio measures the errors."""
+    """Every robot, one batch; errors measured by Pinocchio."""
     report.heading(f"{count:,} random reachable poses: 1e-6 m, 1e-6 rad, inside the limits, by Pinocchio")
     rows, share = [], {}
     for name in (*BUNDLED, *RANDOM):
@@ -80,7 +79,7 @@ def reachable(report: Report, count: int) -> dict[str, float]:
 
 
 def beside_peers(report: Report) -> None:
-    report.heading(f"Time of one pose [µs], mean over {PEER_POSES} poses and medians of several rounds; share solved")
+    report.heading(f"Time of one pose [µs], mean over {PEER_POSES} poses, medians of several rounds; success rate")
     rows, batch_ratio, one_ratio = [], {}, {}
     for name in BUNDLED:
         chain = arm(name)
@@ -113,7 +112,7 @@ def one_by_one(chain: Chain, T: Array) -> None:
 
 
 def timed(peer: Peer, name: str, T: Array) -> tuple[float, float]:
-    """Mean seconds, and the share of poses solved [%]; of several solutions the first is judged, limits are not."""
+    """Mean seconds and success rate [%]; only the first solution is checked, without limits."""
     peer.solve(T[0])
     start = peer.clock()
     answers = [peer.solve(pose) for pose in T]
@@ -124,7 +123,7 @@ def timed(peer: Peer, name: str, T: Array) -> tuple[float, float]:
 
 
 def unreachable(report: Report) -> None:
-    report.heading("1,000 poses beyond reach, and 1,000 around its edge: how long the answer takes [ms]")
+    report.heading("1,000 poses beyond reach and 1,000 around its boundary: time to the result [ms]")
     rows, slowest, claims = [], {}, {}
     for name in BUNDLED:
         chain = arm(name)
@@ -152,7 +151,7 @@ def unreachable(report: Report) -> None:
 
 
 def every_solution(report: Report, count: int) -> None:
-    report.heading("All solutions of a UR5 pose: is the configuration that made the pose among them?")
+    report.heading("All solutions of a UR5 pose: does the set contain the generating configuration?")
     chain = arm("ur5")
     q = configurations(chain, count, seed=24)
     T = kinematics.forward(chain, q)

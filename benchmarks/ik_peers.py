@@ -1,4 +1,4 @@
-"""Other solvers of inverse kinematics, each as `pose → joints or None`; those not installed are left out."""
+"""Other IK solvers as functions `pose → joints or None`; solvers not installed are skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Solve = Callable[[Array], "Array | None"]
 
 @dataclass(frozen=True)
 class Peer:
-    """A solver, how to time it, and what it does."""
+    """A solver, its clock and a note."""
 
     name: str
     solve: Solve
@@ -41,7 +41,7 @@ def installed(maker: str) -> bool:
 
 
 def written(text: str) -> Path:
-    """The description as a file, which lives as long as the program."""
+    """The description as a temporary file."""
     with tempfile.NamedTemporaryFile("w", suffix=".urdf", delete=False, encoding="utf-8") as file:
         file.write(text)
     return Path(file.name)
@@ -52,7 +52,7 @@ def roboticstoolbox(name: str, text: str, chain: Chain) -> Peer | None:
 
     path = written(text)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it calls its own URDF reader deprecated
+        warnings.simplefilter("ignore")  # RTB calls its own URDF reader deprecated
         robot = rtb.Robot.URDF(str(path))
     path.unlink()
     ets = robot.ets(start=chain.base, end=chain.tip)

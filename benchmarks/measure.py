@@ -1,4 +1,4 @@
-"""Timing that holds up on a shared machine: CPU time of this thread, methods taking turns, medians."""
+"""Timing on a shared machine: CPU time of this thread, interleaved jobs, medians."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ def take_turns(
 ) -> dict[str, float]:
     """Median seconds of one run of each job.
 
-    All jobs have a turn per round, so that whatever disturbs the machine disturbs all of them alike. A turn is as
-    many runs as fill `turn` seconds: each job pays alike for finding the caches full of another's data. `clock` is
-    the CPU time of this thread unless several threads are the point.
+    Every round runs all jobs, so that other load affects them equally. Each job runs for `turn` seconds per round, so
+    that cold caches cost all jobs the same. `clock` is the CPU time of this thread; pass a wall clock for threads.
     """
     repeats = {name: runs_within(job, turn) for name, job in jobs.items()}
     taken: dict[str, list[float]] = {name: [] for name in jobs}
@@ -40,26 +39,26 @@ def take_turns(
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two jobs that took turns."""
+    """Interleaved timing of two jobs."""
 
     slow: float
     fast: float
-    """Median seconds of a run, on the wall."""
+    """Median wall time of a run [s]."""
     gain: float
-    """Median of the ratios of neighbours in time."""
+    """Median ratio of consecutive runs."""
     quiet_gain: float
-    """The same over the quiet rounds; 0 without any, since then nothing was shown."""
+    """The same over rounds without other load; 0 if there were none."""
     quiet: int
-    """Rounds before and after which the machine was quiet ..."""
+    """Number of rounds without other load."""
     rounds: int
-    """... of so many."""
+    """Number of all rounds."""
 
 
 def neighbours(slow: Job, fast: Job, quiet: Callable[[], bool], *, rounds: int = 41, turn: float = 0.01) -> Neighbours:
-    """Two jobs in turns.
+    """Times two jobs alternately.
 
-    What others do to a shared machine changes from one hundredth of a second to the next, but neighbours share it.
-    `quiet` tells whether all cores are ours at the moment, by a measurement that has nothing to do with the jobs.
+    Other load changes within hundredths of a second, but consecutive runs share it. `quiet` measures, independently of
+    the jobs, whether all cores are free.
     """
     counts = [runs_within(job, turn) for job in (slow, fast)]
     taken: list[tuple[float, float]] = []
@@ -81,10 +80,10 @@ def neighbours(slow: Job, fast: Job, quiet: Callable[[], bool], *, rounds: int =
 
 
 class SecondCore:
-    """Whether a second core is to be had right now: two threads hash, which needs registers and next to no memory."""
+    """Measures whether a second core is free: two threads hash, which needs hardly any memory bandwidth."""
 
     ENOUGH = 1.8
-    """Times that two threads are faster than one where both have a core."""
+    """Minimum speed-up of two threads over one if both have a core."""
 
     def __init__(self, size: int = 1 << 22) -> None:
         self._data = bytes(size)
@@ -96,7 +95,7 @@ class SecondCore:
         return self.gain() >= self.ENOUGH
 
     def gain(self) -> float:
-        """Times that two threads are faster than one."""
+        """Speed-up of two threads over one."""
         start = time.perf_counter()
         self._hash()
         self._hash()
@@ -117,7 +116,7 @@ class SecondCore:
 
 
 def runs_within(job: Job, seconds: float) -> int:
-    """How many runs of a job fill this time, at least one; a first run to warm up is not counted."""
+    """Number of runs that fill this time, at least one; a warm-up run is not counted."""
     job()
     shortest = min(_duration(job) for _ in range(3))
     return max(1, round(seconds / max(shortest, 1e-7)))
@@ -130,7 +129,7 @@ def _duration(job: Job) -> float:
 
 
 def statement_job(statement: str, names: Mapping[str, object], calls: int) -> Job:
-    """Runs a statement many times in a loop that costs a few nanoseconds, as timeit writes it."""
+    """Runs a statement many times in timeit's loop, which costs a few nanoseconds."""
     timer = timeit.Timer(statement, globals=dict(names))
     return lambda: timer.timeit(calls)
 
@@ -138,7 +137,7 @@ def statement_job(statement: str, names: Mapping[str, object], calls: int) -> Jo
 def time_statements(
     statements: Mapping[str, tuple[str, Mapping[str, object]]], *, calls: int = 2000, rounds: int = 15
 ) -> dict[str, float]:
-    """Median seconds per execution of each statement, taking turns."""
+    """Median seconds per execution of each statement, interleaved."""
     jobs = {name: statement_job(text, names, calls) for name, (text, names) in statements.items()}
     return {name: seconds / calls for name, seconds in take_turns(jobs, rounds=rounds).items()}
 
@@ -152,12 +151,12 @@ def version_of(distribution: str) -> str:
 
 
 def machine() -> str:
-    """Processor, cores and how busy they are."""
+    """Processor, cores and load."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             name = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
     except (OSError, StopIteration):
-        pass  # not Linux, or a processor without a name there: the architecture has to do
+        pass  # not Linux, or no model name: use the architecture
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{name}, {os.cpu_count()} cores, load average {load}"

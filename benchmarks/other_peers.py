@@ -1,4 +1,4 @@
-"""Whoever else computes the same: MuJoCo, Robotics Toolbox, ManipulaPy, PyKDL, each if it is installed."""
+"""Other peers if installed: MuJoCo, Robotics Toolbox, ManipulaPy, PyKDL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PEERS = ("mujoco", "roboticstoolbox", "manipulapy", "pykdl")
 
 
 def other_peers(report: Report, robots: list[Problem]) -> None:
-    """One configuration per call, beside manipapy's public function and its batch."""
+    """One configuration per call, compared with manipapy's public function and its batch."""
     report.heading(
         "Other peers, one call from Python: ns; times slower than manipapy's public function and than its batch"
     )
@@ -31,9 +31,7 @@ def other_peers(report: Report, robots: list[Problem]) -> None:
         for problem in robots:
             rows += peer_rows(report, name, peer.calls, problem)
     report.table(("peer, robot", "function", "peer", "public call", "slower", "batch", "slower", "error"), rows)
-    report.note(
-        "error: of the joint forces, relative to the largest, Pinocchio being right; blank where it cannot be compared"
-    )
+    report.note("error: of the joint forces, relative to the largest, against Pinocchio; blank where not comparable")
     for line in notes:
         report.note(line)
 

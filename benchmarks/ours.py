@@ -1,4 +1,4 @@
-"""manipapy's side of the comparison: its public functions and bound kernels, ready to be timed."""
+"""manipapy's public functions and bound kernels as timed jobs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from problems import Array, Problem
 from manipapy_core import dynamics, kinematics
 from manipapy_core.compiler import RECIPES, bind
 
-FIVE = {
+COMPARED = {
     "inverse_dynamics": (dynamics.inverse_dynamics, 3),
     "forward_dynamics": (dynamics.forward_dynamics, 3),
     "mass_matrix": (dynamics.mass_matrix, 1),
     "forward": (kinematics.forward, 1),
     "body_jacobian": (kinematics.body_jacobian, 1),
 }
-"""What the batches compare, and how many of q, qd, qdd each takes."""
+"""Functions compared in batches, and how many of q, qd, qdd each takes."""
 
 
 def public_call(problem: Problem, name: str, states: Sequence[Array], **options: object) -> Callable[[], object]:
-    """The public function on these states, ready to be called without arguments."""
-    function, count = FIVE[name]
+    """The public function on these states as a call without arguments."""
+    function, count = COMPARED[name]
     operands, chain = tuple(states[:count]), problem.chain
     return lambda: function(chain, *operands, **options)
 

@@ -1,4 +1,4 @@
-"""Planning beside ompl, truth by coal, and batches of trajectories beside ManipulaPy: `make bench-planning`.
+"""Planning compared with OMPL and checked by coal, trajectory batches compared with ManipulaPy: `make bench-planning`.
 
 Seeded problems in four scenes (a full table, a shelf, a cage, a slot in a wall) for panda and ur5; none is solved by a
 straight motion. ompl's RRT-Connect gets the same problems, the same checker, the same step and the same range. Times
@@ -33,9 +33,9 @@ REPEATS = 5
 MOTIONS, SAMPLES = 1000, 1000
 
 NOT_LIKE_FOR_LIKE = (
-    "ompl calls the checker through Python, once per configuration (or once per motion); that is how one uses it here.",
-    "The time of both searches is that of the bare search; making the path certain is part of the whole request.",
-    "ompl draws other random numbers in every run; manipapy repeats itself.",
+    "ompl calls the checker through Python, once per configuration or once per motion.",
+    "Both search times exclude the verification of the path, which is part of the whole request.",
+    "ompl is not seeded; manipapy is deterministic.",
     "ManipulaPy computes in single precision; manipapy is timed in single and in double precision, on one thread.",
 )
 
@@ -44,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     parser.add_argument("--problems", type=int, default=15, help="per robot and scene")
-    parser.add_argument("--without-coal", action="store_true", help="leave out the slow comparison with coal")
+    parser.add_argument("--without-coal", action="store_true", help="skip the slow comparison with coal")
     options = parser.parse_args()
     report = Report()
     report.heading("manipapy planning benchmark")
@@ -157,13 +157,13 @@ def requests(report: Report, problems: list[Problem]) -> list[PlanResult]:
 
 
 def truth(report: Report, problems: list[Problem], results: list[PlanResult]) -> None:
-    """Coal looks at every finished trajectory; and at some planned without the obstacles, to show that it can fail."""
-    report.heading("Finished trajectories under coal, at 1 mm and 0.25° steps")
-    invalid = looks = 0
+    """Checks every trajectory with coal, and some planned without obstacles as a negative control."""
+    report.heading("Trajectories checked with coal, at 1 mm and 0.25° steps")
+    invalid = checked = 0
     for one, result in zip(problems, results):
         if result.trajectory is not None:
             q = dense_configurations(result.trajectory, padded_space(one))
-            looks += len(q)
+            checked += len(q)
             invalid += bool(coal_scene(one).check(q).any())
     blind = problems[::5]
     caught = 0
@@ -173,8 +173,8 @@ def truth(report: Report, problems: list[Problem], results: list[PlanResult]) ->
         if result.trajectory is not None:
             q = dense_configurations(result.trajectory, padded_space(one))
             caught += bool(coal_scene(one).check(q).any())
-    report.note(f"{len(results)} trajectories, {looks:,} configurations, {invalid} trajectories invalid")
-    report.note(f"planned without seeing the obstacles, {caught} of {len(blind)} are invalid: the look can fail")
+    report.note(f"{len(results)} trajectories, {checked:,} configurations, {invalid} trajectories invalid")
+    report.note(f"negative control: planned without obstacles, {caught} of {len(blind)} are invalid")
     report.promise("trajectories invalid under coal", {"all": float(invalid)}, 0.0, at_least=False, unit="")
 
 
@@ -198,7 +198,7 @@ def batches(report: Report) -> None:
     if installed("ManipulaPy"):
         text = (ROOT / "manipapy_core" / "model" / "robots" / "ur5.urdf").read_text(encoding="utf-8")
         theirs = manipulapy_batch(text, starts, goals, 2.0, SAMPLES)
-    # The wall clock: ManipulaPy takes threads of its own.
+    # Wall clock: ManipulaPy uses several threads.
     taken = take_turns({**jobs, **theirs}, rounds=5, clock=time.perf_counter)
     each = {name: seconds / (MOTIONS * SAMPLES) for name, seconds in taken.items()}
     rows = [

@@ -1,8 +1,8 @@
-"""Whole requests through the planner's action over DDS: from sending a pose to having a verified trajectory.
+"""Requests to the planner's action over DDS: from sending a pose to receiving a verified trajectory.
 
-The planner runs as a process of its own, as for a user; joint states come at 125 Hz, as from a UR5. Every problem (a
-full table, seeded) has its own world, sent object by object beforehand, so that each request finds a world that is new
-to the planner. Times are those of the clock on the wall, with all that lies between two programs in ROS.
+The planner runs as a separate process; joint states come at 125 Hz, as from a UR5. Every problem (a full table, seeded)
+has its own world, sent object by object beforehand, so that each request plans in a new world. Times are wall times
+including ROS communication.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from manipapy_ros.planner.world_messages import message_of
 from motion.scenes import Problem, problem
 
 ROBOTS = ("panda", "ur5")
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """[s]"""
 STATE_PERIOD = 0.008
 """Between joint states [s]."""
@@ -53,7 +53,7 @@ def main() -> int:
     medians, rows, failed = {}, [], 0
     for robot in ROBOTS:
         with ros(), planner(robot) as bench:
-            bench.solve(problem(robot, "table", 0))  # not counted: the nodes have to find each other first
+            bench.solve(problem(robot, "table", 0))  # warm-up, not counted: discovery
             answers = [bench.solve(problem(robot, "table", seed)) for seed in range(options.problems)]
         failed += sum(result.error_code != 1 for _, result in answers)
         wall = 1e3 * np.array([seconds for seconds, _ in answers])
@@ -63,7 +63,7 @@ def main() -> int:
         numbers = [medians[robot], np.percentile(wall, 95), wall.max(), np.median(inside), *parts]
         rows.append([robot, f"{len(answers)}", *(f"{number:.1f}" for number in numbers)])
         report.measurements[f"{robot} ms"] = {"request": wall.tolist(), "planning": inside.tolist()}
-    report.heading("From sending the goal to having the result: ms; the right half is what the planner itself counts")
+    report.heading("From sending the goal to receiving the result: ms; from `planning` on measured by the planner")
     report.table(["robot", "requests", "median", "95 %", "worst", "planning", *PARTS], rows)
     report.promise("requests that failed", {"all": float(failed)}, 0.0, at_least=False, unit="")
     report.promise("whole request through the action, median", medians, 50.0, at_least=False, unit=" ms")
@@ -74,10 +74,10 @@ def main() -> int:
 
 
 class Bench(Peer):
-    """A client of the planner that also plays the arm, which stands still at the start of each problem."""
+    """A client of the planner that also publishes the joint states of an arm at rest."""
 
     def __init__(self, robot: str):
-        super().__init__(f"bench_planning_{robot}", PATIENCE)
+        super().__init__(f"bench_planning_{robot}", TIMEOUT)
         self._action = ActionClient(self.node, PlanMotion, "planner/plan_motion")
         self._states = self.node.create_publisher(JointState, "joint_states", qos.STATE)
         self._names = list(problem(robot, "table", 0).checker.body.chain.joint_names)
@@ -132,7 +132,7 @@ class Bench(Peer):
 def planner(robot: str) -> Iterator[Bench]:
     """The process of the planner, active; ended when done."""
     arguments = ["--params-file", str(ROOT / "config" / f"{robot}.yaml"), "--log-level", "warn"]
-    with processes({"planner": arguments}, PATIENCE), Bench(robot) as bench:
+    with processes({"planner": arguments}, TIMEOUT), Bench(robot) as bench:
         bench.bring_up("planner")
         bench.wait_for(bench.ready)
         yield bench

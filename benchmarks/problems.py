@@ -1,4 +1,4 @@
-"""The three robots of the benchmark and the states they are computed at; both are also those of the tests."""
+"""The three robots of the benchmark and their random states, shared with the tests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Problem:
 
 
 def problems() -> list[Problem]:
-    """ur5, panda, and a chain without a single zero to exploit."""
+    """ur5, panda, and a random chain without zeros to exploit."""
     robots = ROOT / "manipapy_core" / "model" / "robots"
     random = random_chain("RPRPRR", seed=3)
     return [

@@ -1,4 +1,4 @@
-"""Tables and bars on the terminal, and the same numbers as JSON."""
+"""Benchmark tables and bars on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Bar:
-    """A promise and what was measured, on the worst case."""
+    """A required value and the measured one, for the worst case."""
 
     promise: str
     measured: float
@@ -33,7 +33,7 @@ class Bar:
 
 @dataclass
 class Report:
-    """Collects what is printed."""
+    """Prints and collects results."""
 
     measurements: dict[str, object] = field(default_factory=dict)
     bars: list[Bar] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Report:
         print(f"  {text}", flush=True)
 
     def promise(self, text: str, values: dict[str, float], limit: float, *, at_least: bool, unit: str = "x") -> None:
-        """Adds a bar on the worst of several values."""
+        """Adds a bar for the worst of several values."""
         where = (min if at_least else max)(values, key=values.__getitem__)
         self.bars.append(Bar(text, values[where], limit, unit, at_least, where if len(values) > 1 else ""))
 
@@ -74,7 +74,7 @@ class Report:
 
 
 def nanoseconds(seconds: float) -> str:
-    """Three digits are as many as a shared machine gives."""
+    """Nanoseconds with about three digits."""
     value = seconds * 1e9
     if value < 1e5:
         return f"{value:.0f}" if value >= 100 else f"{value:.1f}"

@@ -1,4 +1,4 @@
-"""Nodes as processes of their own, as for a user, and a peer that brings them up and talks to them."""
+"""Starts nodes as processes, and a client node that activates and calls them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 JOINTS = ["shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint"]
-"""Of the UR5."""
+"""Joints of the UR5."""
 
 
 @contextmanager
 def ros() -> Iterator[None]:
-    """ROS on this machine alone, in a domain that other programs hardly use."""
+    """ROS on localhost, in a domain of its own."""
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     rclpy.init()
@@ -35,12 +35,12 @@ def ros() -> Iterator[None]:
 
 @contextmanager
 def processes(
-    nodes: Mapping[str, Sequence[str]], patience: float = 20.0
+    nodes: Mapping[str, Sequence[str]], timeout: float = 20.0
 ) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-    """Nodes of manipapy_ros by name, with their `--ros-args`; ended when done.
+    """Nodes of manipapy_ros by name, with their `--ros-args`; stopped on exit.
 
     Args:
-        patience: How long they may take to end [s].
+        timeout: For their shutdown [s].
     """
     started = {
         name: subprocess.Popen([sys.executable, "-m", f"manipapy_ros.{name}.node", "--ros-args", *arguments])
@@ -52,7 +52,7 @@ def processes(
         for process in started.values():
             process.send_signal(signal.SIGINT)
         for process in started.values():
-            process.wait(patience)
+            process.wait(timeout)
 
 
 def parameters(values: Mapping[str, object]) -> list[str]:
@@ -65,15 +65,15 @@ def parameters(values: Mapping[str, object]) -> list[str]:
 
 
 class Peer:
-    """A node of the benchmark itself.
+    """Client node of a benchmark.
 
     Args:
-        name: Of the node.
-        patience: How long an answer may take [s].
+        name: Name of the node.
+        timeout: For responses [s].
     """
 
-    def __init__(self, name: str, patience: float = 30.0):
-        self.node, self._patience = Node(name), patience
+    def __init__(self, name: str, timeout: float = 30.0):
+        self.node, self._timeout = Node(name), timeout
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {}
@@ -85,30 +85,30 @@ class Peer:
         self.close()
 
     def close(self) -> None:
-        """Takes the node away."""
+        """Destroys the node."""
         self._executor.shutdown()
         self.node.destroy_node()
 
     def spin(self, seconds: float) -> None:
-        """Listens for a time."""
+        """Spins for a time [s]."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self._executor.spin_once(timeout_sec=0.001)
 
     def wait_for(self, condition: Callable[[], bool], seconds: float | None = None) -> None:
-        """Listens until something has happened.
+        """Spins until a condition holds.
 
         Raises:
-            TimeoutError: It has not, within a time.
+            TimeoutError: It does not hold in time.
         """
-        deadline = time.monotonic() + (self._patience if seconds is None else seconds)
+        deadline = time.monotonic() + (self._timeout if seconds is None else seconds)
         while not condition():
             if time.monotonic() > deadline:
-                raise TimeoutError("the nodes do not answer; see their output above")
+                raise TimeoutError("the nodes do not respond; see their output above")
             self._executor.spin_once(timeout_sec=0.05)
 
     def call(self, kind: type, name: str, request: object) -> Any:
-        """Answer of a service."""
+        """Calls a service."""
         client = self._clients.get(name)
         if client is None:
             client = self._clients[name] = self.node.create_client(kind, name)
@@ -118,13 +118,13 @@ class Peer:
         return answer.result()
 
     def bring_up(self, *names: str) -> None:
-        """Configures and activates nodes, one after the other."""
+        """Configures and activates nodes in order."""
         for name in names:
             for step in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
                 self.change(name, step)
 
     def change(self, name: str, step: int) -> None:
-        """One step in the life of a node: a constant of lifecycle_msgs/Transition."""
+        """One lifecycle transition: a constant of lifecycle_msgs/Transition."""
         request = ChangeState.Request(transition=Transition(id=step))
         if not self.call(ChangeState, f"{name}/change_state", request).success:
-            raise RuntimeError(f"{name} does not do what it is asked for; see its output above")
+            raise RuntimeError(f"{name} refused a lifecycle transition; see its output above")

@@ -1,4 +1,4 @@
-"""What a fresh process pays: importing, compiling kernels for the first time, loading them the next time."""
+"""Start-up costs of a fresh process: import, first compilation, load from the cache."""
 
 from __future__ import annotations
 

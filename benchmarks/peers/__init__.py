@@ -1,1 +1,1 @@
-"""One file per peer; each is imported only when it is its turn, so a missing one costs a line and not the run."""
+"""One module per peer, imported when needed: a missing peer is reported and skipped."""

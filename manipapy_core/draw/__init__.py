@@ -1,4 +1,4 @@
-"""Drawings of robots: matplotlib figures and a live web page."""
+"""Robots in Matplotlib figures and in a live web viewer."""
 
 from .figures import has_screen, new_axes, new_figure, show
 from .goal_panel import Commands, GoalPanel

@@ -1,4 +1,4 @@
-"""Polytopes, ellipsoids and maps in matplotlib axes; the caller makes the axes."""
+"""Polytopes, ellipsoids and maps in Matplotlib axes given by the caller."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..typing import Array
 def draw_polytope(
     axes: Any, polytope: Polytope, *, at: ArrayLike = (0.0, 0.0, 0.0), scale: float = 1.0, colour: str = "tab:blue"
 ) -> Any:
-    """Draws a polytope of three dimensions as a glassy body, flat ones as a sheet or a line.
+    """Draws a 3-D polytope as a transparent body, a flat one as a sheet or a line.
 
     Args:
         axes: 3-D axes.
-        at: Where its origin is drawn [m], shape (3,); the tip, usually.
+        at: Position of its origin [m], shape (3,); usually the tip.
         scale: Metres per unit of the polytope.
 
     Returns:
@@ -46,7 +46,7 @@ def draw_polytope(
 
 
 def edges_of(polytope: Polytope) -> NDArray[np.int64]:
-    """Pairs of corners between two different faces; lines inside a face are left out; shape (edges, 2)."""
+    """Vertex pairs of the edges between non-coplanar faces, shape (edges, 2)."""
     corners = polytope.vertices[polytope.triangles]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -72,13 +72,13 @@ def draw_ellipsoid(
 def draw_map_slice(
     axes: Any, reach: ReachMap, *, height: float, tilt: float = np.pi, penalised: bool = False, clearance: bool = False
 ) -> Any:
-    """Colours the reachable places of one height by the best quality, in plane axes.
+    """Draws the best quality of the reachable positions at one height, in 2-D axes.
 
     Args:
         height: Of the tip in the base frame [m].
         tilt: Between the tip's z axis and the base's [rad]; π is a grasp from above.
-        penalised: Take the quality in which joint limits count.
-        clearance: Take the distance between the arm's own links instead [m].
+        penalised: Use the quality penalised by joint limits.
+        clearance: Use the self-collision distance instead [m].
 
     Returns:
         The image, for a colour bar.
@@ -96,9 +96,9 @@ def draw_map_slice(
 
 
 def draw_placements(axes: Any, scored: PlacementMap, places: Sequence[BasePlacement] = ()) -> Any:
-    """Colours the floor by the best score over all headings, in plane axes; returns the image.
+    """Draws the best score over all headings on the floor, in 2-D axes; returns the image.
 
-    Outlines show where the base may and may not stand, crosses the grasps, and arrows the places that are given.
+    Outlines show the allowed and forbidden areas of the base, crosses the grasps, and arrows the given placements.
     """
     floor = scored.floor
     for polygons, colour in ((floor.keep_in, "tab:green"), (floor.keep_out, "tab:red")):

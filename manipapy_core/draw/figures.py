@@ -1,4 +1,4 @@
-"""Figures that work with and without a screen: without one they are drawn in memory and never wait for anybody."""
+"""Matplotlib figures in a window or, without a screen, in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def require_matplotlib() -> None:
-    """Says how to get matplotlib where it is missing."""
+    """Raises an ImportError that names the extra if Matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -22,7 +22,7 @@ def require_matplotlib() -> None:
 
 
 def has_screen() -> bool:
-    """Whether figures can be shown: matplotlib found (or was told of) a window system or a notebook."""
+    """Whether figures can be shown: Matplotlib uses an interactive backend."""
     require_matplotlib()
     import matplotlib.pyplot as plt
     from matplotlib.backends.registry import BackendFilter, backend_registry
@@ -32,7 +32,7 @@ def has_screen() -> bool:
 
 
 def new_figure(**options: Any) -> Figure:
-    """A figure in a window, or without a screen one in memory that pyplot does not keep.
+    """A figure in a window; without a screen, one in memory that pyplot does not keep.
 
     Args:
         options: Passed to the figure, such as `figsize`.
@@ -50,11 +50,11 @@ def new_figure(**options: Any) -> Figure:
 
 
 def new_axes(figure: Figure | None = None, position: Any = 111) -> Axes3D:
-    """Axes for robots: plain background, floor grid only, seen from the front right.
+    """3-D axes for robots: plain background, floor grid only, view from the front right.
 
     Args:
         figure: A new one if not given.
-        position: Where in the figure, as `Figure.add_subplot` takes it.
+        position: As in `Figure.add_subplot`.
     """
     figure = new_figure(figsize=(7, 7)) if figure is None else figure
     axes: Any = figure.add_subplot(position, projection="3d", computed_zorder=False)
@@ -71,7 +71,7 @@ def new_axes(figure: Figure | None = None, position: Any = 111) -> Axes3D:
 
 
 def include(axes: Any, points: Array) -> None:
-    """Widens the axes until these points [m], shape (..., 3), are inside, one metre equally long in every direction."""
+    """Widens the axes to include these points [m], shape (..., 3), with equal scale in all directions."""
     flat = np.reshape(points, (-1, 3))
     if not len(flat):
         return
@@ -81,7 +81,7 @@ def include(axes: Any, points: Array) -> None:
 
 
 def show(figure: Figure) -> None:
-    """Opens the windows and waits until they are closed; without a screen, nothing."""
+    """Opens the windows and waits until they are closed; does nothing without a screen."""
     if has_screen() and figure.canvas.manager is not None:
         import matplotlib.pyplot as plt
 

@@ -1,8 +1,12 @@
-"""Robots in a matplotlib figure: the primitive shapes of the description, and the skeleton where there are none."""
+"""Robots in a Matplotlib figure: primitive shapes of the description, or the skeleton if there are none.
+
+Matplotlib sorts facets by depth, so shapes are divided into small facets with a consistent depth order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +15,9 @@ from numpy.typing import ArrayLike
 from .. import kinematics, lie
 from ..errors import InputError, ShapeError, UnknownJoint
 from ..model import Chain, Robot
-from ..model.elements import MeshGeometry
+from ..model.elements import RGBA, Link, MeshGeometry
+from ..model.tessellation import patches_of, quads
 from ..typing import Array
-from .facets import Facets, facets_of
 from .figures import has_screen, include, new_axes, new_figure, show
 
 if TYPE_CHECKING:
@@ -23,17 +27,70 @@ FRAMES_PER_SECOND = 25
 SKELETON_COLOUR = "#4a5a70"
 _SHADOW = (0.90, 0.91, 0.92, 1.0)
 _FRAME_COLOURS = ("#d62728", "#2ca02c", "#1f77b4")
+MAX_EDGE = 0.06
+"""Maximum edge of a facet in flat directions [m]."""
+SIDES = 24
+"""Facets around a cylinder or a sphere."""
+DEFAULT_COLOUR: RGBA = (0.72, 0.74, 0.78, 1.0)
+_LIGHT = np.array([-0.35, -0.55, 0.76])
+_AMBIENT, _DIFFUSE = 0.66, 0.44
+
+
+@dataclass(frozen=True, eq=False)
+class Facets:
+    """The facets of many shapes, each in the frame of its link."""
+
+    corners: Array
+    """[m], counter-clockwise from outside, shape (facets, 4, 3); a triangle repeats its last corner."""
+    link: np.typing.NDArray[np.intp]
+    """Which link each facet moves with, shape (facets,)."""
+    colour: Array
+    """Red, green, blue, opacity, shape (facets, 4)."""
+
+    def placed(self, T_base_link: Array) -> Array:
+        """Corners in the base frame at given poses of the links.
+
+        Args:
+            T_base_link: Shape (links, 4, 4).
+
+        Returns:
+            Corners [m], shape (facets, 4, 3).
+        """
+        T = T_base_link[self.link]
+        return np.einsum("fij,fkj->fki", T[:, :3, :3], self.corners) + T[:, None, :3, 3]
+
+    def shaded(self, corners: Array) -> Array:
+        """Colours under a light from above, for placed corners; shape (facets, 4)."""
+        normal = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+        brightness = _AMBIENT + _DIFFUSE * np.clip(normal @ _LIGHT / np.linalg.norm(_LIGHT), -0.35, 1.0)
+        colour = self.colour.copy()
+        colour[:, :3] = np.clip(colour[:, :3] * brightness[:, None], 0.0, 1.0)
+        return colour
+
+
+def facets_of(links: Sequence[Link], *, collisions: bool = False) -> Facets:
+    """Facets of all primitive shapes of the links; meshes have none."""
+    corners, owners, colours = [np.zeros((0, 4, 3))], [np.zeros(0, dtype=np.intp)], [np.zeros((0, 4))]
+    for index, link in enumerate(links):
+        for shape in link.collisions if collisions else link.visuals:
+            local = quads(patches_of(shape.geometry, segments=SIDES, longest_edge=MAX_EDGE))
+            R, p = shape.T_link_shape[:3, :3], shape.T_link_shape[:3, 3]
+            corners.append(local @ R.T + p)
+            owners.append(np.full(len(local), index))
+            colours.append(np.tile(shape.rgba or DEFAULT_COLOUR, (len(local), 1)))
+    return Facets(np.concatenate(corners), np.concatenate(owners), np.concatenate(colours))
 
 
 class RobotDrawing:
-    """A robot in some axes; `move_to` brings it to another configuration.
+    """A robot in 3-D axes; `move_to` changes its configuration.
 
     Args:
-        model: A robot is drawn with its shapes, a chain, which knows none, as a skeleton.
+        model: A robot is drawn with its shapes, a chain, which has none, as a skeleton.
         ax: Axes to draw in; new ones if not given.
-        collisions: Draws the collision shapes instead of the visual ones.
-        fade: 0 for full colours, towards 1 for a pale ghost behind other robots.
-        shadow: Whether it throws one on the plane z = 0 of the base.
+        collisions: Draw the collision shapes instead of the visual ones.
+        fade: 0 for full colours, towards 1 for a pale robot behind others.
+        shadow: Draw a shadow on the plane z = 0 of the base.
     """
 
     def __init__(
@@ -52,7 +109,7 @@ class RobotDrawing:
         links = [model.links[name] for name in self.chain.link_names] if isinstance(model, Robot) else []
         self.facets: Facets = facets_of(links, collisions=collisions)
         self.corners: Array = self.facets.corners
-        """Of the facets as drawn now, in the base frame [m], shape (facets, 4, 3)."""
+        """Corners of the facets as drawn, in the base frame [m], shape (facets, 4, 3)."""
         self._meshes = [
             (index, shape.T_link_shape)
             for index, link in enumerate(links)
@@ -83,8 +140,8 @@ class RobotDrawing:
         """Draws the robot at a configuration.
 
         Args:
-            q: Positions [rad or m] in the order of `chain.joint_names`, shape (n,), or by joint name; what is not
-                named is 0.
+            q: Positions [rad or m] in the order of `chain.joint_names`, shape (n,), or by joint name; missing
+                ones are 0.
         """
         poses = kinematics.link_poses(self.chain, self._positions(q))
         bones = self._bones(poses)
@@ -93,7 +150,7 @@ class RobotDrawing:
             colours = self.facets.shaded(corners)
             colours[:, :3] += self._fade * (1.0 - colours[:, :3])
             self._surface.set_verts(corners)
-            # The edge in the colour of the face closes the hair line between neighbours.
+            # Edges in the colour of the face close the gaps between neighbours.
             self._surface.set(facecolor=colours, edgecolor=colours)
             floor = corners.copy()
             floor[..., 2] = 0.0
@@ -106,7 +163,7 @@ class RobotDrawing:
 
     @property
     def artists(self) -> tuple[Any, ...]:
-        """What changes when the robot moves."""
+        """Artists that change when the robot moves."""
         return self._shadow, self._skeleton, self._surface, self._points
 
     def _positions(self, q: ArrayLike | Mapping[str, float] | None) -> Array:
@@ -124,7 +181,7 @@ class RobotDrawing:
         return array
 
     def _bones(self, poses: Array) -> Array:
-        """Lines from each joint to the next and on to the tip, shape (bodies + 1, 2, 3)."""
+        """Lines from each joint to the next and to the tip, shape (bodies + 1, 2, 3)."""
         chain = self.chain
         place = {name: poses[index] for index, name in enumerate(chain.link_names)}
         joints = [(place[body.link] @ lie.inverse(body.T_body_link))[:3, 3] for body in chain.bodies]
@@ -199,7 +256,7 @@ def draw_frame(ax: Any, T: ArrayLike, size: float = 0.1, names: Sequence[str] = 
     Args:
         T: Pose in the frame of the axes, shape (4, 4).
         size: Length of the arrows [m].
-        names: Written at their ends.
+        names: Labels at their ends.
     """
     pose = np.asarray(T, dtype=np.float64)
     if pose.shape != (4, 4):

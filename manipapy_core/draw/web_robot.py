@@ -1,4 +1,4 @@
-"""A robot as nodes of a viser scene: one frame per link, its visual shapes below it."""
+"""A robot as nodes of a viser scene: one frame per link with its visual shapes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     import viser
 
 PLAIN: RGBA = (0.7, 0.7, 0.72, 1.0)
-"""Of shapes whose description gives no colour."""
+"""Default colour of shapes."""
 
 
 class DrawnArm:
-    """A robot that can be shown in any configuration.
+    """A robot in a viser scene.
 
     Args:
-        scene: Where it is drawn.
-        robot: What is drawn.
-        chain: Which of its joints move; the others stay where the chain has locked them.
-        name: Of the node that everything hangs on, such as `/arm`.
-        tint: Colour in place of the description's own, with opacity: for a ghost.
+        scene: The viser scene.
+        robot: The robot to draw.
+        chain: Its moving joints; the others stay at their locked positions.
+        name: Name of the root node, such as `/arm`.
+        tint: Colour and opacity instead of those of the description.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class DrawnArm:
         self.chain = chain
         self.root: Any = scene.add_frame(name, show_axes=False)
         self.frames: dict[str, Any] = {}
-        """Handles of the links' frames by name of the link."""
+        """Frame handles by link name."""
         for link in chain.link_names:
             self.frames[link] = scene.add_frame(f"{name}/{link}", show_axes=False)
             for number, shape in enumerate(robot.links[link].visuals):
@@ -45,7 +45,7 @@ class DrawnArm:
         self.show(np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper))
 
     def show(self, q: Array) -> None:
-        """Put the links where they are at q [rad or m], shape (n,)."""
+        """Show the robot at q [rad or m], shape (n,)."""
         poses = kinematics.link_poses(self.chain, q)
         turns = np.roll(lie.rotation_to_quaternion(poses[:, :3, :3]), 1, axis=-1)
         for frame, T, wxyz in zip(self.frames.values(), poses, turns, strict=True):

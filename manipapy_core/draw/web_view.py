@@ -1,4 +1,4 @@
-"""A page in the browser that shows an arm live and lets it be sent somewhere."""
+"""Web viewer of a live arm with goals and commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import io
 import logging
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,27 +18,24 @@ from ..typing import Array
 from .goal_panel import Commands, GoalPanel
 from .web_robot import DrawnArm
 
-if TYPE_CHECKING:
-    pass
-
 LOOPBACK = "127.0.0.1"
 CAMERA, LOOK_AT = (1.25, 1.0, 0.9), (0.0, 0.0, 0.3)
-"""Where the visitor stands and looks at first [m]."""
+"""Initial position and target of the camera [m]."""
 PLOTTED = 200
-"""Points of the plot."""
+"""Number of points in the plot."""
 
 
 class ArmView:
     """A web server with one page. Use it in a `with` statement, or close it.
 
-    It listens on this machine only unless another host is given: whoever sees the page can move the arm.
+    It listens on localhost unless another host is given: every visitor of the page can move the arm.
 
     Args:
-        robot: What is drawn.
-        chain: Which joints move.
-        commands: What the buttons do; without them the page only shows.
+        robot: The robot to draw.
+        chain: Its moving joints.
+        commands: Callbacks of the buttons; without them the page has none.
         host: Address to listen on.
-        port: To listen on; the next free one is taken if it is in use.
+        port: Port to listen on; the next free one if it is in use.
     """
 
     def __init__(
@@ -56,8 +53,8 @@ class ArmView:
             import viser
             from viser import uplot
         except ImportError:
-            raise MissingPackage("viser", "the view in a browser", "viewer") from None
-        # A browser that opens a connection and thinks better of it is not worth a traceback.
+            raise MissingPackage("viser", "the web viewer", "viewer") from None
+        # No traceback for a browser that drops its connection.
         logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
         with _silence():
             self.server = viser.ViserServer(host=host, port=port, label=f"manipapy: {robot.name}", verbose=False)
@@ -68,7 +65,7 @@ class ArmView:
         server.initial_camera.position, server.initial_camera.look_at = CAMERA, LOOK_AT
         self.arm = DrawnArm(server.scene, robot, chain)
         with server.gui.add_folder("Arm"):
-            self._told: Any = server.gui.add_markdown("no joint state yet")
+            self._status: Any = server.gui.add_markdown("no joint state yet")
         self.goal = GoalPanel(server, robot, chain, commands)
         self._history: collections.deque[tuple[float, float]] = collections.deque(maxlen=PLOTTED)
         with server.gui.add_folder("Tracking"):
@@ -81,29 +78,29 @@ class ArmView:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Address of the page."""
         return f"http://{self.server.get_host()}:{self.server.get_port()}"
 
     @property
     def watched(self) -> bool:
-        """Whether somebody looks."""
+        """Whether a browser is connected."""
         return bool(self.server.get_clients())
 
     def show(self, q: Array) -> None:
-        """Where the arm is [rad or m], shape (n,)."""
+        """Show the measured configuration [rad or m], shape (n,)."""
         with self.server.atomic():
             self.arm.show(q)
-        self.goal.see(q)
+        self.goal.set_measured(q)
 
-    def tell(self, text: str) -> None:
-        """How the arm is, in Markdown."""
-        if self._told.content != text:
-            self._told.content = text
+    def show_status(self, text: str) -> None:
+        """Show the status of the arm, in Markdown."""
+        if self._status.content != text:
+            self._status.content = text
 
     def plot_error(self, seconds: float, error: float) -> None:
-        """One more point of the plot: time [s], largest tracking error of all joints [rad or m]."""
+        """Add a point to the plot: time [s], largest tracking error of all joints [rad or m]."""
         if self._history and seconds < self._history[-1][0]:
-            self._history.clear()  # a simulation that began anew
+            self._history.clear()  # the simulation was reset
         self._history.append((seconds, 1e3 * error))
         if len(self._history) > 1:
             times, errors = np.array(self._history).T
@@ -125,5 +122,5 @@ class ArmView:
 
 
 def _silence() -> contextlib.redirect_stdout[io.StringIO]:
-    """viser prints a banner and a farewell whether it is wanted or not; `url` says the same."""
+    """Suppresses the banner and the closing message of viser."""
     return contextlib.redirect_stdout(io.StringIO())

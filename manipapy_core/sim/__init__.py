@@ -1,4 +1,4 @@
-"""Physics simulation with PyBullet: robots and objects, commands with a watchdog, scenes, stereo cameras, pictures.
+"""Physics simulation with PyBullet: robots and objects, commands with a watchdog, scenes, stereo cameras, still images.
 
 PyBullet is loaded when the first world opens; it comes with `pip install 'manipapy[sim]'`.
 """
@@ -16,10 +16,10 @@ from .errors import (
     SnapshotError,
     UnknownSceneObject,
 )
-from .render.photo import render
 from .render.png import png_bytes, write_png
 from .render.replica import RenderReplica
 from .render.stereo_process import StereoProcess
+from .render.still_image import render
 from .robot import JointStates, SimContact, SimRobot
 from .scene import GroundPlane, Scene, SceneObject, Table, Texture
 from .scene_file import bundled_scenes, object_from_mapping, read_scene

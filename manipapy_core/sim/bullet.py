@@ -1,4 +1,4 @@
-"""The door to PyBullet: imported when the first client opens, one `Client` per physics server."""
+"""Access to PyBullet: imported when the first client opens, one `BulletClient` per physics server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pybullet() -> Any:
     """The module `pybullet`.
 
     Raises:
-        SimulationUnavailable: It is not installed; says how to install it.
+        SimulationUnavailable: It is not installed; the message names the extra.
     """
     try:
         return importlib.import_module("pybullet")
@@ -37,7 +37,7 @@ def pybullet() -> Any:
 
 
 class BulletClient:
-    """One physics server of its own; every function of PyBullet is a method that talks to this server."""
+    """One physics server; every function of PyBullet is a method bound to this server."""
 
     def __init__(self, *, gui: bool = False):
         """Open a server.
@@ -47,7 +47,7 @@ class BulletClient:
         """
         self.bullet = pybullet()
         if gui and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
-            # PyBullet would end the whole process here.
+            # PyBullet would exit the process here.
             raise SimulationUnavailable("the window of PyBullet needs a display; set DISPLAY, or use gui=False")
         self.id: int = self.bullet.connect(self.bullet.GUI if gui else self.bullet.DIRECT)
         if self.id < 0:
@@ -61,14 +61,14 @@ class BulletClient:
         value = getattr(self.bullet, name)
         if callable(value):
             value = functools.partial(value, physicsClientId=self.id)
-        self.__dict__[name] = value  # next time this method is not asked
+        self.__dict__[name] = value  # later lookups bypass this method
         return value
 
     def close(self) -> None:
         """Shut the server down; a second call does nothing."""
         if self.id >= 0:
             self.bullet.disconnect(physicsClientId=self.id)
-            # PyBullet gives the number to the next server: nothing of this object may reach it.
+            # PyBullet reuses the id for the next server, which this object must not reach.
             self.__dict__ = {"bullet": self.bullet, "id": -1}
 
     def __enter__(self) -> BulletClient:

@@ -1,4 +1,4 @@
-"""A robot inside one PyBullet server: joints and links by name, positions in and out."""
+"""A robot in a PyBullet server, with joints and links by name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .bullet import BulletClient, from_position_quaternion, to_position_quaterni
 from .robot_file import DrawAs, load_robot
 
 GEAR_FORCE = 1e5
-"""Most that couples a mimic joint to its driver [N m or N]: far beyond any gripper."""
+"""Maximum effort that couples a mimic joint to its driver [N m or N]: far above any gripper."""
 GEAR_CORRECTION = 0.5
-"""Share of a position error between the two that is taken back in each step."""
+"""Fraction of the position error between the two corrected per step."""
 
 
 class BulletRobot:
-    """The same robot as our model, in the same joint order, whatever order PyBullet has."""
+    """A robot in the joint order of its model, independent of PyBullet's order."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class BulletRobot:
         collisions: bool,
         draw_as: DrawAs = lambda shape: shape,
     ):
-        """Load the robot, bolted to the world, its motors off, at the position nearest to zero.
+        """Load the robot with a fixed base and motors off, at the positions nearest to zero.
 
         Args:
             chain: `robot.tree()`; its joint order is the order of every array here.
-            T_world_base: Where the root link stands [m], shape (4, 4).
+            T_world_base: Pose of the root link [m], shape (4, 4).
         """
         self._client, self.robot, self.chain = client, robot, chain
         self.T_world_base = np.array(T_world_base, dtype=np.float64)
@@ -77,32 +77,32 @@ class BulletRobot:
         return joints, links
 
     def _require_collision_shapes(self) -> None:
-        """PyBullet leaves out a mesh that it cannot read, with a warning only: here it is an error."""
+        """Raise an error for a mesh that PyBullet cannot read; PyBullet only warns."""
         for name, link in self.robot.links.items():
-            made = len(self._client.getCollisionShapeData(self.id, self._link_index[name]))
-            if made < len(link.collisions):
+            count = len(self._client.getCollisionShapeData(self.id, self._link_index[name]))
+            if count < len(link.collisions):
                 meshes = [shape.geometry.uri for shape in link.collisions if isinstance(shape.geometry, MeshGeometry)]
                 raise MeshNotFound(
                     ", ".join(meshes), f"PyBullet cannot read a collision mesh of link {name!r}; save it as OBJ or STL"
                 )
 
     def prepare_physics(self) -> None:
-        """Make PyBullet's dynamics those of our model: no hidden damping, friction and mimic as described."""
+        """Match PyBullet's dynamics to the model: no default damping, friction and mimic joints as described."""
         client = self._client
         for index in range(-1, client.getNumJoints(self.id)):
             client.changeDynamics(self.id, index, linearDamping=0.0, angularDamping=0.0)
         for joint, index in zip(self._joints(self.moving_names), self._moving):
             if joint.friction > 0.0:
-                # A motor that wants to stand still and is no stronger than the friction: Coulomb, with sticking.
+                # A velocity motor at zero, limited to the friction, acts as Coulomb friction with stiction.
                 client.setJointMotorControl2(
                     self.id, index, client.VELOCITY_CONTROL, targetVelocity=0.0, force=joint.friction
                 )
             if joint.mimic is not None:
                 self._couple(joint, index)
-        self._ignore_contacts_of_the_base()
+        self._ignore_base_contacts()
 
     def _couple(self, joint: Joint, index: int) -> None:
-        """Tie a mimic joint to its driver, which then feels the follower's inertia and forces."""
+        """Couple a mimic joint to its driver, so that inertia and forces act on both."""
         client, mimic, zero = self._client, joint.mimic, [0.0, 0.0, 0.0]
         assert mimic is not None
         if mimic.multiplier == 0.0:
@@ -122,10 +122,10 @@ class BulletRobot:
             maxForce=GEAR_FORCE,
         )
 
-    def _ignore_contacts_of_the_base(self) -> None:
-        """Links that cannot move need no contact with the table they stand on."""
+    def _ignore_base_contacts(self) -> None:
+        """Disable contacts between fixed links and fixed objects, such as the table below the base."""
         bodies = dict(zip(self.chain.link_names, self.chain.link_placements))
-        static, everything = 2, -1  # Bullet's filter groups: bit 2 holds what never moves
+        static, everything = 2, -1  # Bullet's filter groups: bit 2 is for static bodies
         for name, (body, _) in bodies.items():
             if body < 0:
                 self._client.setCollisionFilterGroupMask(self.id, self._link_index[name], static, everything ^ static)
@@ -134,13 +134,13 @@ class BulletRobot:
         return [self.robot.joints[name] for name in names]
 
     def nearest_to_zero(self) -> Array:
-        """The position nearest to zero that all limits allow [rad or m], shape (n,)."""
+        """The positions nearest to zero within the limits [rad or m], shape (n,)."""
         return np.clip(np.zeros(self.chain.n), self.chain.limits.lower, self.chain.limits.upper)
 
     def positions_from(self, q: ArrayLike | Mapping[str, float]) -> Array:
         """Checked joint positions [rad or m], shape (n,), from an array in chain order or a mapping by name.
 
-        Joints that a mapping leaves out take the position nearest to zero.
+        Joints missing from a mapping get the position nearest to zero.
         """
         if isinstance(q, Mapping):
             positions = self.nearest_to_zero()
@@ -156,14 +156,14 @@ class BulletRobot:
             lower, upper = self.chain.limits.lower[index], self.chain.limits.upper[index]
             if not np.isfinite(value):
                 raise NotFiniteError("q", (index,), float(value), float("inf"))
-            # A hair of tolerance: a saved or measured state may stand on its limit.
+            # A small tolerance: a saved or measured state may be at its limit.
             if not lower - 1e-3 <= value <= upper + 1e-3:
                 name = self.chain.joint_names[index]
-                raise InputError(f"joint {name!r} cannot be put to {value:g}; its limits are [{lower:g}, {upper:g}]")
+                raise InputError(f"joint {name!r} cannot be set to {value:g}; its limits are [{lower:g}, {upper:g}]")
         return positions
 
     def set_positions(self, q: Array, qd: Array | None = None) -> None:
-        """Put all joints to these positions [rad or m] and velocities (zero if not given), shape (n,)."""
+        """Set all joints to these positions [rad or m] and velocities (zero if not given), shape (n,)."""
         rates = np.zeros(self.chain.n) if qd is None else qd
         positions = self._ratio * q[self._driver] + self._offset
         velocities = self._ratio * rates[self._driver]
@@ -176,17 +176,17 @@ class BulletRobot:
         return np.array([state[0] for state in states]), np.array([state[1] for state in states])
 
     def moving_states(self) -> tuple[Array, Array]:
-        """The same of every joint that moves, mimic joints included, in the order of `moving_names`."""
+        """Measured q and qd of all moving joints, mimic joints included, in the order of `moving_names`."""
         states = self._client.getJointStates(self.id, self._moving)
         return np.array([state[0] for state in states]), np.array([state[1] for state in states])
 
     def apply_efforts(self, efforts: Array) -> None:
-        """Efforts for the next step [N m or N], shape (n,); PyBullet forgets them after it."""
+        """Efforts for the next step [N m or N], shape (n,); PyBullet clears them after it."""
         client = self._client
         client.setJointMotorControlArray(self.id, self._free, client.TORQUE_CONTROL, forces=efforts.tolist())
 
     def link_pose(self, name: str) -> Array:
-        """T_world_link as PyBullet has it, shape (4, 4)."""
+        """T_world_link from PyBullet, shape (4, 4)."""
         index = self._link_index.get(name)
         if index is None:
             raise UnknownLink(name, list(self.robot.links))
@@ -199,7 +199,7 @@ class BulletRobot:
         return {name: self.link_pose(name) for name in self._link_index}
 
     def link_name(self, index: int) -> str:
-        """Name of the link that PyBullet calls by this number."""
+        """Name of the link with this PyBullet index."""
         return next(name for name, number in self._link_index.items() if number == index)
 
 

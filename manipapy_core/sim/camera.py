@@ -1,6 +1,6 @@
-"""Pinhole cameras and stereo pairs: matrices, poses, and what they see.
+"""Pinhole cameras and stereo pairs: intrinsics, poses and frames.
 
-Camera frames are optical (REP 103): z looks forward, x to the right of the picture, y down. Pixel (0, 0) is the CENTRE
+Camera frames are optical (REP 103): z looks forward, x to the right of the image, y down. Pixel (0, 0) is the CENTRE
 of the upper left pixel, as in OpenCV and ROS: a point of the optical frame appears at u = fx x/z + cx, v = fy y/z + cy.
 """
 
@@ -32,23 +32,23 @@ class Pinhole:
     """Focal lengths [pixels]."""
     cx: float
     cy: float
-    """Where the optical axis meets the picture [pixels]."""
+    """Principal point [pixels]."""
     near: float = 0.05
     far: float = 10.0
-    """Nothing nearer or farther is seen [m, along z]."""
+    """Clipping planes [m, along z]."""
 
     def __post_init__(self) -> None:
         if not (self.width > 0 and self.height > 0 and self.fx > 0.0 and self.fy > 0.0):
             sizes = f"{self.width} × {self.height} pixels, focal lengths {self.fx} and {self.fy} pixels"
             raise InputError(f"a camera of {sizes}; all must be positive")
         if not 0.0 < self.near < self.far < math.inf:
-            raise InputError(f"the camera sees from {self.near} m to {self.far} m; give 0 < near < far")
+            raise InputError(f"near is {self.near} m and far {self.far} m; give 0 < near < far")
 
     @classmethod
     def from_field_of_view(
         cls, width: int, height: int, horizontal: float, *, near: float = 0.05, far: float = 10.0
     ) -> Pinhole:
-        """Square pixels, axis in the middle of the picture.
+        """Square pixels, principal point at the image centre.
 
         Args:
             horizontal: Angle between the left and the right edge [rad].
@@ -74,10 +74,10 @@ class Pinhole:
         return np.stack([(u - self.cx) / self.fx, (v - self.cy) / self.fy, np.ones(u.shape)], axis=-1)
 
     def projection_matrix(self) -> Array:
-        """The clip matrix that makes PyBullet's software renderer sample exactly at our pixel centres, shape (4, 4).
+        """The clip matrix with which PyBullet's software renderer samples exactly at our pixel centres, shape (4, 4).
 
         That renderer samples column i at i, and row j (counted from the top) at j + 1, in pixels from the corner of the
-        picture: hence cx and cy + 1 here, where graphics hardware would want half a pixel more and less.
+        image: hence cx and cy + 1 here, where graphics hardware needs half a pixel more and less.
         """
         n, f = self.near, self.far
         return np.array(
@@ -90,21 +90,21 @@ class Pinhole:
         )
 
     def metric_depth(self, buffer: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Depth along z [m] from the numbers 0 (near) to 1 (far) of a depth buffer; inf where nothing was hit."""
+        """Depth along z [m] from the numbers 0 (near) to 1 (far) of a depth buffer; inf at the background."""
         n, f = self.near, self.far
-        # In double precision: the buffer crowds most of the depth into its last bits below 1.
+        # In double precision: most of the depth range is in the last bits of the buffer below 1.
         depth = f * n / (f - (f - n) * buffer.astype(np.float64))
-        # Where nothing is drawn the buffer is 1, or a rounding error below.
+        # At the background the buffer is 1, or a rounding error below.
         return np.where(buffer < 1.0 - 2.0**-22, depth, np.inf).astype(np.float32)
 
 
 def look_at(eye: ArrayLike, target: ArrayLike, *, up: ArrayLike = UP) -> Array:
-    """Pose of an optical frame at `eye` that sees `target` in the middle, shape (4, 4).
+    """Pose of an optical frame at `eye` whose axis points to `target`, shape (4, 4).
 
     Args:
-        eye: Where the camera is [m], shape (3,).
-        target: What it looks at [m], shape (3,).
-        up: What shall be up in the picture, shape (3,).
+        eye: Position of the camera [m], shape (3,).
+        target: Point on the optical axis [m], shape (3,).
+        up: Up direction of the image, shape (3,).
     """
     position = np.asarray(eye, dtype=np.float64)
     z = np.asarray(target, dtype=np.float64) - position
@@ -126,7 +126,7 @@ class StereoCamera:
 
     pinhole: Pinhole
     baseline: float
-    """Distance of the two [m]."""
+    """Distance between the cameras [m]."""
     T_mount_left: Array
     """Pose of the left optical frame in the frame that carries the pair [m], shape (4, 4)."""
     robot: str | None = None
@@ -152,22 +152,22 @@ class StereoCamera:
 
     @property
     def P_right(self) -> Array:
-        """Projection of points in the LEFT frame to the right picture; P[0, 3] = −fx · baseline, shape (3, 4)."""
+        """Projection of points in the LEFT frame to the right image; P[0, 3] = −fx · baseline, shape (3, 4)."""
         return np.column_stack([self.pinhole.K, [-self.pinhole.fx * self.baseline, 0.0, 0.0]])
 
 
 @dataclass(frozen=True, eq=False)
 class StereoFrame:
-    """What a stereo pair saw at one instant."""
+    """Images and depth of a stereo pair at one instant."""
 
     time_ns: int
-    """Simulated time of the world that is shown [ns]."""
+    """Simulated time [ns]."""
     left: NDArray[np.uint8]
     right: NDArray[np.uint8]
     """Red, green, blue, shape (height, width, 3)."""
     depth: NDArray[np.float32]
-    """True depth along z of the left camera [m], shape (height, width); inf where nothing is seen."""
+    """True depth along z of the left camera [m], shape (height, width); inf at the background."""
     T_world_left: Array
     """Pose of the left optical frame [m], shape (4, 4)."""
     T_base_left: Array | None
-    """The same in the root link of the robot; None without a robot, or with several of which none is named."""
+    """The same in the root link of the robot; None without a robot, or with several robots of which none is named."""

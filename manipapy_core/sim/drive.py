@@ -1,11 +1,9 @@
-"""How a joint can be driven, why it is held, and how patient a drive is.
+"""Drives of a simulated robot: command modes, watchdog and hold.
 
-What moves the joints of a simulated robot: commands in, efforts out, and a hold when the commands stop coming.
-
-Every joint is in one of four modes. EFFORT passes the commanded effort on. VELOCITY and POSITION follow a reference
-that keeps the joint's velocity and acceleration limits. HOLD brakes and then stands still by gravity compensation and a
-stiff servo, never by zero effort. A joint whose effort or velocity command grows too old goes to HOLD by itself: a
-controller that dies does not leave its last torque acting.
+Every joint is in one of four modes. EFFORT applies the commanded effort. VELOCITY and POSITION follow a reference
+within the joint's velocity and acceleration limits. HOLD brakes the joint and then holds it by gravity compensation and
+a stiff servo, never by zero effort. A joint whose effort or velocity command times out goes to HOLD: the last torque of
+a controller that died does not stay applied.
 """
 
 from __future__ import annotations
@@ -39,15 +37,15 @@ class HoldReason(enum.IntEnum):
     NONE = 0
     """It is not."""
     START = 1
-    """No command has come yet, or the drive was enabled and waits for one."""
+    """No command yet, or none since the drive was enabled."""
     TIMEOUT = 2
-    """Commands stopped coming."""
+    """The last command timed out."""
     REQUESTED = 3
-    """A hold was asked for."""
+    """A hold was requested."""
 
 
 class ResumePolicy(enum.Enum):
-    """What ends a hold by TIMEOUT or REQUESTED. A hold by START ends with the first command under both."""
+    """What ends a hold by TIMEOUT or REQUESTED. A hold by START always ends with the first command."""
 
     ENABLE = "enable() first, then a command"
     COMMAND = "the next command"
@@ -55,54 +53,54 @@ class ResumePolicy(enum.Enum):
 
 @dataclass(frozen=True)
 class DriveSettings:
-    """How patient the drive is."""
+    """Command timeouts and resume policy."""
 
     command_timeout: float = 0.020
-    """An effort command older than this [s of simulated time] is replaced by HOLD."""
+    """Age of an effort command that triggers HOLD [s of simulated time]."""
     velocity_timeout: float = 0.100
-    """The same for a velocity command [s]. Positions do not grow old."""
+    """The same for a velocity command [s]. Position commands do not time out."""
     resume: ResumePolicy = ResumePolicy.ENABLE
 
     def __post_init__(self) -> None:
         for name in ("command_timeout", "velocity_timeout"):
             value = getattr(self, name)
             if not value > 0.0:
-                raise InputError(f"{name} is {value!r}; give a positive number of seconds (inf switches it off)")
+                raise InputError(f"{name} is {value!r}; give a positive number of seconds (inf disables it)")
 
 
 @dataclass(frozen=True)
 class DriveStatus:
-    """How the drive of a robot is doing."""
+    """Modes, holds and counters of a robot's drive."""
 
     modes: dict[str, DriveMode]
     """By joint."""
     held: dict[str, HoldReason]
     """Joints in HOLD with the reason."""
     limited: tuple[str, ...]
-    """Joints whose last command, or whose effort in the last step, was cut to a limit."""
+    """Joints whose last command, or whose effort in the last step, was clipped to a limit."""
     timeouts: int
-    """How often commands stopped coming since the start."""
+    """Number of command timeouts since the start."""
     refusals: int
-    """How many commands were refused since the start."""
+    """Number of refused commands since the start."""
     last_refusal: str
-    """Why, in words; empty if never."""
+    """Reason of the last refusal; empty if there was none."""
 
 
-SELECTIONS = 64
-"""So many lists of joint names are remembered."""
+CACHED_SELECTIONS = 64
+"""Maximum number of cached lists of joint names."""
 
 Measure = Callable[[], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
 class DriveState:
-    """Everything that `Drive` remembers from step to step; arrays have shape (n,)."""
+    """State of a `Drive`; arrays have shape (n,)."""
 
     mode: np.ndarray
     reason: np.ndarray
     command: Array
     stamp: Array
-    """When the last command for the joint came [s]."""
+    """Time of the last command for the joint [s]."""
     limited: np.ndarray
     effort: Array
     """Applied in the last step [N m or N]."""
@@ -114,13 +112,13 @@ class DriveState:
 
 
 class Drive:
-    """Modes, commands and watchdog of all joints of one robot. Knows nothing of PyBullet."""
+    """Modes, commands and watchdog of all joints of one robot, independent of PyBullet."""
 
     def __init__(self, chain: Chain, gravity_base: Array, time_step: float, settings: DriveSettings):
         self._chain, self._time_step = chain, time_step
         self._servo = Servo(chain, gravity_base, time_step)
-        self._patience = np.full(len(DriveMode), np.inf)
-        """How old a command may grow [s], by mode."""
+        self._timeout = np.full(len(DriveMode), np.inf)
+        """Maximum age of a command [s], by mode."""
         limits = chain.limits
         self._bounds = {
             DriveMode.EFFORT: (-limits.effort, limits.effort),
@@ -135,20 +133,20 @@ class Drive:
 
     @property
     def settings(self) -> DriveSettings:
-        """Timeouts and what ends a hold."""
+        """Timeouts and resume policy."""
         return self._settings
 
     @settings.setter
     def settings(self, settings: DriveSettings) -> None:
         self._settings = settings
         # Half a step of tolerance: times are sums of steps.
-        self._patience[DriveMode.EFFORT] = settings.command_timeout - 0.5 * self._time_step
-        self._patience[DriveMode.VELOCITY] = settings.velocity_timeout - 0.5 * self._time_step
+        self._timeout[DriveMode.EFFORT] = settings.command_timeout - 0.5 * self._time_step
+        self._timeout[DriveMode.VELOCITY] = settings.velocity_timeout - 0.5 * self._time_step
         self._mode_changed()
 
     @property
     def state(self) -> DriveState:
-        """What is remembered from step to step."""
+        """State that changes from step to step."""
         return self._state
 
     @state.setter
@@ -157,7 +155,7 @@ class Drive:
         self._mode_changed()
 
     def reset(self, q: Array) -> None:
-        """Forget all commands and hold this position [rad or m], shape (n,)."""
+        """Clear all commands and hold this position [rad or m], shape (n,)."""
         n = self._chain.n
         self.state = DriveState(
             mode=np.full(n, DriveMode.HOLD, dtype=np.int8),
@@ -166,26 +164,26 @@ class Drive:
             stamp=np.zeros(n),
             limited=np.zeros(n, dtype=bool),
             effort=np.zeros(n),
-            reference=ServoReference.at(q, self._chain.limits, self._servo.leash),
+            reference=ServoReference.at(q, self._chain.limits, self._servo.max_lead),
         )
 
     def command(
         self, mode: DriveMode, values: ArrayLike, joints: Sequence[str] | None, time: float, measure: Measure
     ) -> tuple[str, ...]:
-        """Take a command; joints that it does not name keep what they have.
+        """Set a command; joints that it does not name keep theirs.
 
         Args:
             mode: EFFORT, VELOCITY or POSITION.
             values: One number per joint [N m or N, rad/s or m/s, rad or m].
             joints: Names in the order of the values; all joints in chain order if not given.
             time: Now [s].
-            measure: Gives positions and velocities, each of shape (n,); a joint that changes its mode starts there.
+            measure: Returns measured positions and velocities, each of shape (n,), where joints that change mode start.
 
         Returns:
-            Names of the joints whose value was cut to a limit.
+            Names of the joints whose value was clipped to a limit.
 
         Raises:
-            CommandRefused: Says why; nothing has changed.
+            CommandRefused: The command is invalid or the joint is held; the last command stays.
         """
         try:
             which = self._select(joints)
@@ -206,16 +204,16 @@ class Drive:
         state.stamp[which] = time
         if entering.size:
             self._mode_changed()
-        cut = given != wanted
-        state.limited[which] = cut
-        return tuple(self._chain.joint_names[index] for index in which[cut]) if cut.any() else ()
+        clipped = given != wanted
+        state.limited[which] = clipped
+        return tuple(self._chain.joint_names[index] for index in which[clipped]) if clipped.any() else ()
 
     def hold(self, joints: Sequence[str] | None = None) -> None:
-        """Bring joints (all if not given) to a hold now."""
+        """Hold joints (all if not given) now."""
         self._hold(self._select(joints), HoldReason.REQUESTED)
 
     def enable(self, joints: Sequence[str] | None = None) -> None:
-        """Let held joints (all if not given) take commands again; until one comes they stay held."""
+        """Let held joints (all if not given) take commands again; they stay held until the next command."""
         which = self._select(joints)
         held = which[self.state.mode[which] == DriveMode.HOLD]
         self.state.reason[held] = HoldReason.START
@@ -230,7 +228,7 @@ class Drive:
         """
         state = self.state
         if time > self._next_check:
-            self._hold_what_is_late(time)
+            self._hold_timed_out(time)
         if self._all_effort:
             state.effort[:] = state.command
             return state.effort
@@ -243,26 +241,26 @@ class Drive:
         state.limited[servo] = (state.effort != wanted)[servo]
         return state.effort
 
-    def _hold_what_is_late(self, time: float) -> None:
-        late = time - self.state.stamp > self._patience[self.state.mode]
-        if late.any():
+    def _hold_timed_out(self, time: float) -> None:
+        expired = time - self.state.stamp > self._timeout[self.state.mode]
+        if expired.any():
             self._timeouts += 1
-            self._hold(np.flatnonzero(late), HoldReason.TIMEOUT)
+            self._hold(np.flatnonzero(expired), HoldReason.TIMEOUT)
         self._mode_changed()
 
     def _mode_changed(self) -> None:
-        """Work out what need not be worked out in every step."""
+        """Update values that depend only on modes and commands."""
         self._all_effort = bool((self.state.mode == DriveMode.EFFORT).all())
-        # Commands that come meanwhile can only move this on, so nothing is late before.
-        self._next_check = float(np.min(self.state.stamp + self._patience[self.state.mode]))
+        # New commands only postpone timeouts, so none expires before this time.
+        self._next_check = float(np.min(self.state.stamp + self._timeout[self.state.mode]))
 
     def status(self) -> DriveStatus:
-        """How things stand."""
+        """Modes, holds with their reasons, limited joints and counters."""
         names, state = self._chain.joint_names, self.state
         return DriveStatus(
             modes={name: DriveMode(mode) for name, mode in zip(names, state.mode)},
             held={name: HoldReason(why) for name, why in zip(names, state.reason) if why != HoldReason.NONE},
-            limited=tuple(name for name, cut in zip(names, state.limited) if cut),
+            limited=tuple(name for name, limited in zip(names, state.limited) if limited),
             timeouts=self._timeouts,
             refusals=self._refusals,
             last_refusal=self._last_refusal,
@@ -276,7 +274,7 @@ class Drive:
         self._mode_changed()
 
     def _select(self, joints: Sequence[str] | None) -> np.ndarray:
-        """Indices of joints by name; looked up once for each list of names."""
+        """Indices of joints by name, cached per list of names."""
         key = self._chain.joint_names if joints is None else tuple(joints)
         which = self._selections.get(key)
         if which is None:
@@ -286,15 +284,15 @@ class Drive:
                 if key.count(name) > 1:
                     raise InputError(f"joint {name!r} is named twice; name each joint once")
             which = np.array([self._chain.joint_names.index(name) for name in key], dtype=int)
-            if len(self._selections) >= SELECTIONS:
+            if len(self._selections) >= CACHED_SELECTIONS:
                 self._selections.clear()
             self._selections[key] = which
         return which
 
     def _check(self, mode: DriveMode, values: ArrayLike, which: np.ndarray) -> Array:
-        """The values as numbers, if they can be commanded."""
+        """The values as numbers, if they are a valid command."""
         if mode not in self._bounds:
-            raise CommandRefused(f"mode {mode!r} is not for commands; use EFFORT, VELOCITY or POSITION, or hold()")
+            raise CommandRefused(f"mode {mode!r} is not a command mode; use EFFORT, VELOCITY or POSITION, or hold()")
         try:
             wanted = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -307,11 +305,11 @@ class Drive:
             name = self._chain.joint_names[which[index]]
             raise CommandRefused(f"{mode.name.lower()} of joint {name!r} is {wanted[index]}; give finite numbers", name)
         if self.settings.resume is ResumePolicy.ENABLE:
-            barred = self.state.reason[which] >= HoldReason.TIMEOUT
-            if barred.any():
-                index = which[int(np.argmax(barred))]
+            locked = self.state.reason[which] >= HoldReason.TIMEOUT
+            if locked.any():
+                index = which[int(np.argmax(locked))]
                 name = self._chain.joint_names[index]
                 timeout = self.state.reason[index] == HoldReason.TIMEOUT
-                why = "commands stopped coming" if timeout else "a hold was asked for"
+                why = "its command timed out" if timeout else "a hold was requested"
                 raise CommandRefused(f"joint {name!r} is held because {why}; enable the drive first", name)
         return wanted

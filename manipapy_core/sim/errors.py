@@ -1,4 +1,4 @@
-"""What can go wrong in the simulation; each error carries its data and names the cure."""
+"""Errors of the simulation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ..errors import InputError, ManipapyError
 
 
 class SimulationUnavailable(ManipapyError, ImportError):
-    """PyBullet is not installed, or cannot open what it was asked for."""
+    """PyBullet is not installed or cannot open a server or window."""
 
 
 class SceneError(InputError):
-    """A scene or an object that cannot be used; lists every problem found in it."""
+    """An invalid scene or object; lists all its problems."""
 
     def __init__(self, source: str, problems: Sequence[str]):
         listing = "\n".join(f"  - {problem}" for problem in problems)
@@ -22,7 +22,7 @@ class SceneError(InputError):
 
 
 class SceneNotFound(SceneError, FileNotFoundError):
-    """A scene file that is not there."""
+    """A scene file that does not exist."""
 
     def __init__(self, source: str, problem: str):
         super().__init__(source, [problem])
@@ -45,7 +45,7 @@ class NameTaken(InputError):
 
 
 class CommandRefused(InputError):
-    """A command that was not taken; the last good one stays in force."""
+    """An invalid command; the last valid one stays active."""
 
     def __init__(self, reason: str, joint: str | None = None):
         super().__init__(f"command refused: {reason}")
@@ -53,19 +53,19 @@ class CommandRefused(InputError):
 
 
 class NotSimulable(InputError):
-    """A robot description that is enough for geometry but not for physics."""
+    """A robot description without the masses that physics needs."""
 
     def __init__(self, robot: str, joints: Sequence[str]):
         names = ", ".join(joints)
         super().__init__(
-            f"robot {robot!r} cannot be simulated: nothing with a mass moves with {names}; "
+            f"robot {robot!r} cannot be simulated: no mass moves with {names}; "
             "give the links behind these joints an <inertial>"
         )
         self.robot, self.joints = robot, tuple(joints)
 
 
 class SnapshotError(InputError):
-    """A saved state that does not fit the world any more."""
+    """A saved state that is no longer valid."""
 
     def __init__(self, reason: str):
         super().__init__(f"the saved state cannot be restored: {reason}; save again after the change")
@@ -73,4 +73,4 @@ class SnapshotError(InputError):
 
 
 class RenderError(ManipapyError):
-    """The rendering process failed or did not answer; says what it said last."""
+    """The rendering process failed or did not respond."""

@@ -1,4 +1,4 @@
-"""The objects of a scene inside one PyBullet server: made, moved, asked where they are, and removed."""
+"""Scene objects in a PyBullet server: create, move, query and remove."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .robot_file import readable_mesh
 from .scene import GroundPlane, SceneObject, Texture, solid_parts
 
 FLOOR_TILE = 0.5
-"""Edge of its tiles [m]: what lies behind the camera is left out tile by tile."""
+"""Edge of the floor tiles [m]: the renderer culls whole tiles behind the camera."""
 
 
-class Objects:
-    """Named bodies in one server, either to collide or to be seen or both."""
+class BulletObjects:
+    """Named bodies in one server, for collision, for rendering or both."""
 
     def __init__(
         self, client: BulletClient, *, collisions: bool, visuals: bool, round_meshes: RoundMeshes | None = None
@@ -33,18 +33,18 @@ class Objects:
         self._textures: dict[Texture, int] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="manipapy-objects-")
         self.described: dict[str, SceneObject] = {}
-        """By name, in the order of their coming."""
+        """By name, in the order of addition."""
 
     def close(self) -> None:
-        """Delete the files that were made; a second call does nothing."""
+        """Delete temporary files; a second call does nothing."""
         self._folder.cleanup()
 
     def add(self, item: SceneObject) -> None:
-        """Make the object at its pose.
+        """Create the object at its pose.
 
         Raises:
-            SceneError: Lists what is wrong with it.
-            NameTaken: There is one of that name.
+            SceneError: Lists its problems.
+            NameTaken: There is an object of that name.
         """
         if item.name in self.described:
             raise NameTaken("object", item.name)
@@ -54,13 +54,13 @@ class Objects:
         self._make(item)
         self.described[item.name] = item
 
-    def forget_bodies(self) -> None:
-        """The server was emptied; `make_again` brings the objects back one by one."""
+    def clear_bodies(self) -> None:
+        """Forget the bodies of a server that was reset; `rebuild` creates the objects again."""
         self._bodies.clear()
         self._textures.clear()
 
-    def make_again(self, name: str) -> None:
-        """Make a known object in the emptied server, at the pose that it started from."""
+    def rebuild(self, name: str) -> None:
+        """Create a known object again in the reset server, at its start pose."""
         self._make(self.described[name])
 
     def _make(self, item: SceneObject) -> None:
@@ -70,7 +70,7 @@ class Objects:
             collision = self._collision_shape(item) if self._collisions else -1
             visual = self._visual_shape(item) if self._visuals else -1
         except client.bullet.error as error:
-            problem = f"PyBullet cannot make its shape ({error}); if it is a mesh, save it as OBJ or STL"
+            problem = f"PyBullet cannot create its shape ({error}); if it is a mesh, save it as OBJ or STL"
             raise SceneError(f"object {item.name!r}", [problem]) from error
         body = client.createMultiBody(item.mass if self._collisions else 0.0, collision, visual, position, quaternion)
         client.changeDynamics(body, -1, linearDamping=0.0, angularDamping=0.0, lateralFriction=item.friction)
@@ -117,7 +117,7 @@ class Objects:
         shapes = [self._collision_options(geometry, fixed=item.fixed) for geometry, _ in parts]
         if len(parts) == 1:
             return client.createCollisionShape(**shapes[0])
-        # Tables: boxes side by side.
+        # Tables: several boxes.
         positions, quaternions = zip(*(to_position_quaternion(T) for _, T in parts))
         return client.createCollisionShapeArray(
             shapeTypes=[shape["shapeType"] for shape in shapes],
@@ -132,7 +132,7 @@ class Objects:
             return {"shapeType": client.GEOM_CYLINDER, "radius": geometry.radius, "height": geometry.length}
         options = self._plain_options(geometry)
         if isinstance(geometry, MeshGeometry) and fixed:
-            # What moves is taken as its convex hull; what stands may be hollow.
+            # PyBullet uses the convex hull of moving meshes; fixed ones may be concave.
             options["flags"] = client.GEOM_FORCE_CONCAVE_TRIMESH
         return options
 
@@ -170,7 +170,7 @@ class Objects:
         return self._plain_options(geometry)
 
     def _plain_options(self, geometry: Geometry) -> dict[str, object]:
-        """What collision and visual shapes have in common; PyBullet spells cylinders differently for the two."""
+        """Options common to collision and visual shapes; those of cylinders differ in PyBullet."""
         client = self._client
         if isinstance(geometry, BoxGeometry):
             return {"shapeType": client.GEOM_BOX, "halfExtents": (geometry.size / 2).tolist()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler import kernels_of
+from .. import dynamics
 from ..model.robot import Robot
 from ..typing import Array
 from .bullet import BulletClient
@@ -30,24 +30,24 @@ class JointStates:
     qd: Array
     """Velocities [rad/s or m/s], shape (n,)."""
     effort: Array
-    """What the drives applied in the last step, limits included [N m or N], shape (n,); 0 for mimic joints."""
+    """Effort applied by the drives in the last step, after limits [N m or N], shape (n,); 0 for mimic joints."""
 
 
 @dataclass(frozen=True)
 class SimContact:
-    """A place where a link touches something."""
+    """A contact of a link with another link or object."""
 
     link: str
     other: str
-    """Name of the object or link that it touches."""
+    """Name of the other object or link."""
     force: float
     """Along the normal [N]."""
     depth: float
-    """How far the two overlap [m]; negative for a gap."""
+    """Penetration depth [m]; negative for a gap."""
 
 
 class SimRobot:
-    """One robot in a `World`, which makes it with `add_robot` and steps it."""
+    """One robot in a `SimWorld`, created by `add_robot`."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class SimRobot:
     ):
         self.name, self.robot = name, robot
         self.chain = robot.tree()
-        """The whole robot with every joint free; the order of its joints is that of all arrays here."""
+        """The whole robot with every joint free; all arrays are in its joint order."""
         self.T_world_base = T_world_base
-        """Where the root link stands [m], shape (4, 4)."""
+        """Pose of the root link [m], shape (4, 4)."""
         self._client, self._clock, self._lock = client, clock, lock
         self._visuals, self._name_of_body = visuals, name_of_body
         self._require_mass()
@@ -79,22 +79,22 @@ class SimRobot:
         self.reset()
 
     def _load(self) -> None:
-        """Make the body in PyBullet, also when the world is built anew."""
+        """Create the body in PyBullet, also after a reset of the world."""
         self._body = BulletRobot(
             self._client, self.robot, self.chain, self.T_world_base, visuals=self._visuals, collisions=True
         )
         self._body.prepare_physics()
 
     def _require_mass(self) -> None:
-        """PyBullet answers a joint that moves nothing with NaN, so it is refused before."""
-        inertia = kernels_of(self.chain).mass_matrix.run(np.zeros(self.chain.n)).diagonal()
-        weightless = [name for name, value in zip(self.chain.joint_names, inertia) if not value > 0.0]
-        if weightless:
-            raise NotSimulable(self.robot.name, weightless)
+        """Refuse joints that move no mass: PyBullet would return NaN for them."""
+        inertia = dynamics.mass_matrix(self.chain, np.zeros(self.chain.n)).diagonal()
+        massless = [name for name, value in zip(self.chain.joint_names, inertia) if not value > 0.0]
+        if massless:
+            raise NotSimulable(self.robot.name, massless)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Joints that take commands, in the order of arrays without names; mimic joints follow by themselves."""
+        """Joints that take commands, without mimic joints; the order of arrays without names."""
         return self.chain.joint_names
 
     @property
@@ -104,7 +104,7 @@ class SimRobot:
 
     @property
     def settings(self) -> DriveSettings:
-        """Timeouts and what ends a hold; may be changed at any time."""
+        """Timeouts and resume policy; may be changed at any time."""
         return self._drive.settings
 
     @settings.setter
@@ -113,7 +113,7 @@ class SimRobot:
             self._drive.settings = settings
 
     def command(self, mode: DriveMode, values: ArrayLike, joints: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Take a command; it is in force until the next one, or until it is too old (see `DriveSettings`).
+        """Set a command; it applies until the next one or until its timeout (see `DriveSettings`).
 
         Args:
             mode: EFFORT, VELOCITY or POSITION.
@@ -121,21 +121,21 @@ class SimRobot:
             joints: Names in the order of the values; `joint_names` if not given. Others keep their commands.
 
         Returns:
-            Names of the joints whose value was cut to a limit of the robot.
+            Names of the joints whose value was clipped to a limit.
 
         Raises:
-            CommandRefused: Not finite, wrong names or count, or the joint is held; nothing has changed.
+            CommandRefused: Not finite, wrong names or count, or the joint is held; the last command stays.
         """
         with self._lock:
             return self._drive.command(mode, values, joints, self._clock(), self._body.positions_and_velocities)
 
     def hold(self, joints: Sequence[str] | None = None) -> None:
-        """Bring joints (all if not given) to a stop and keep them there."""
+        """Stop joints (all if not given) and hold their positions."""
         with self._lock:
             self._drive.hold(joints)
 
     def enable(self, joints: Sequence[str] | None = None) -> None:
-        """Let joints (all if not given) that were held take commands again."""
+        """Let held joints (all if not given) take commands again."""
         with self._lock:
             self._drive.enable(joints)
 
@@ -148,7 +148,7 @@ class SimRobot:
         """Measured joint states.
 
         Args:
-            mimic: With the joints that follow others, in the order of the description.
+            mimic: Include mimic joints, in the order of the description.
         """
         with self._lock:
             time, effort = self._clock(), self._drive.state.effort.copy()
@@ -170,7 +170,7 @@ class SimRobot:
             return self._body.link_poses()
 
     def contacts(self) -> tuple[SimContact, ...]:
-        """Where links touched something in the last step."""
+        """Contacts of all links in the last step."""
         with self._lock:
             found = []
             for point in self._client.getContactPoints(self._body.id):
@@ -182,11 +182,11 @@ class SimRobot:
             return tuple(found)
 
     def reset(self, q: ArrayLike | Mapping[str, float] | None = None) -> None:
-        """Put the robot somewhere, at rest, holding, with all commands forgotten.
+        """Set joint positions at rest, clear all commands and hold.
 
         Args:
-            q: Positions [rad or m] in the order of `joint_names`, or by name; remembered for later resets. If not
-                given, the last one that was, and at first the position nearest to zero within the limits.
+            q: Positions [rad or m] in the order of `joint_names`, or by name; also used by later resets. If not
+                given, the last ones given, at first the positions nearest to zero within the limits.
         """
         with self._lock:
             if q is not None:
@@ -195,7 +195,7 @@ class SimRobot:
             self._drive.reset(self._home)
 
     def _actuate(self) -> None:
-        """Apply the efforts of the coming step."""
+        """Apply the efforts for the next step."""
         q, qd = self._body.positions_and_velocities()
         self._body.apply_efforts(self._drive.efforts(q, qd, self._clock()))
 
@@ -203,7 +203,7 @@ class SimRobot:
         return self._body.positions_and_velocities()[0]
 
     def _save(self) -> DriveState:
-        """What a step changes and PyBullet does not save."""
+        """State of the drive, which PyBullet does not save."""
         return self._drive.state.copy()
 
     def _restore(self, saved: DriveState) -> None:

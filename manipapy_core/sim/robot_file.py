@@ -1,14 +1,12 @@
-"""Meshes in a form that PyBullet reads.
+"""Robots and meshes as files that PyBullet reads correctly.
 
-PyBullet reads OBJ and COLLADA, binary STL in some places, and STL text nowhere: it prints a warning and goes on without
-the shape. So STL files of both kinds are turned into OBJ here, and what cannot be read is an error.
+Four defaults of PyBullet's URDF reader would change the robot: a link without `<inertial>` gets 1 kg and 1 kg m²,
+inertias are estimated from the collision shapes without a flag, `package://` is not resolved, and `<mimic>` is ignored.
+So the robot is written again from our model: massless links are explicit, meshes have absolute paths, and mimic joints
+are coupled by a constraint (see `bullet_robot`).
 
-A robot as PyBullet must read it, so that its physics is that of our model.
-
-Four habits of PyBullet's reader would change the robot: a link without `<inertial>` gets 1 kg and 1 kg m², inertias
-are guessed from the collision shapes unless a flag says otherwise, `package://` is not understood, and `<mimic>` is
-ignored. So the robot is written anew from our records: massless links say so, meshes carry absolute paths, and the
-joints that follow others are coupled by a constraint (see `robot_body`).
+PyBullet reads OBJ and COLLADA, binary STL in some places and ASCII STL nowhere: it prints a warning and continues
+without the shape. So STL files are converted to OBJ, and an unreadable file is an error.
 """
 
 from __future__ import annotations
@@ -34,25 +32,25 @@ _FACE = re.compile(rb"^\s*f\s+\d", re.MULTILINE)
 
 
 def readable_mesh(path: str, folder: str) -> str:
-    """The path itself, or that of a copy in a form that PyBullet reads.
+    """The path itself, or of a converted copy that PyBullet reads.
 
     Args:
         path: An OBJ, COLLADA or STL file.
-        folder: Where copies go.
+        folder: For copies.
 
     Raises:
-        MeshNotFound: Not there, of another format, or broken.
+        MeshNotFound: Missing, of an unknown format, or invalid.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in MESH_FORMATS:
-        raise MeshNotFound(path, f"is in no known format; give one of {', '.join(MESH_FORMATS)}")
+        raise MeshNotFound(path, f"has an unknown format; give one of {', '.join(MESH_FORMATS)}")
     if not os.path.isfile(path):
-        raise MeshNotFound(path, "is not there; correct the path")
+        raise MeshNotFound(path, "does not exist; correct the path")
     if suffix == ".obj" and not _FACE.search(Path(path).read_bytes()):
-        raise MeshNotFound(path, "holds no faces; export it again")
+        raise MeshNotFound(path, "has no faces; export it again")
     if suffix != ".stl":
         return path
-    # Two meshes of one name may come from different folders.
+    # Meshes in different folders may have the same name.
     name = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:16]
     copy = Path(folder) / f"{name}.obj"
     if not copy.exists():
@@ -73,17 +71,17 @@ def load_robot(
     collisions: bool,
     draw_as: DrawAs = lambda shape: shape,
 ) -> int:
-    """Write a robot for PyBullet and have it loaded.
+    """Write a robot for PyBullet and load it.
 
     Args:
         load: Reads a URDF file and returns PyBullet's number of the body.
-        robot: Any robot, also one that no file describes.
-        visuals: With what is drawn. The physics runs faster without.
-        collisions: With what collides.
-        draw_as: Turns the geometry of a visual into another one.
+        robot: Any robot, also one without a file.
+        visuals: Include visual shapes; physics is faster without.
+        collisions: Include collision shapes.
+        draw_as: Replaces the geometry of visual shapes.
 
     Raises:
-        MeshNotFound: A mesh that is needed was not found when the robot was read, or cannot be read.
+        MeshNotFound: A mesh was not found when the robot was read, or cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="manipapy-robot-") as folder:
 
@@ -96,8 +94,8 @@ def load_robot(
         links = {
             name: Link(
                 name,
-                # The root is bolted to the world. Its own mass never moves, and PyBullet reports the pose of a body's
-                # centre of mass: without one, that is the link frame.
+                # The root is fixed, so its mass has no effect. PyBullet reports the pose of a body's centre of mass:
+                # for a massless link that is the link frame.
                 _MASSLESS if link.inertial is None or name == robot.root else link.inertial,
                 tuple(map(drawn, link.visuals)) if visuals else (),
                 tuple(map(readable, link.collisions)) if collisions else (),

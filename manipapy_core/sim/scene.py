@@ -1,4 +1,4 @@
-"""What can stand around a robot: named objects with shape, pose, mass and looks, and whether they make sense."""
+"""Scenes: named objects with shape, pose, mass and appearance, and their validation."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TABLE_LEG = 0.06
 
 @dataclass(frozen=True)
 class GroundPlane:
-    """The whole plane z = 0 of its frame; solid below."""
+    """The plane z = 0 of its frame; solid below."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A top on four legs. Its frame is in the middle of the top's upper side, so that z = 0 is where things stand."""
+    """A top on four legs. Its frame is at the centre of the top's upper side, so that objects stand at z = 0."""
 
     size: Array
     """Length along x, width along y, height above the floor [m], shape (3,)."""
@@ -44,7 +44,7 @@ ObjectShape = BoxGeometry | CylinderGeometry | SphereGeometry | MeshGeometry | G
 
 
 class Texture(enum.Enum):
-    """What is drawn on an object, in shades of its colour. Stereo vision sees nothing on a plain surface."""
+    """Texture of an object in shades of its colour. Stereo matching needs one: plain surfaces give no disparity."""
 
     PLAIN = "plain"
     CHECKER = "checker"
@@ -73,11 +73,11 @@ class SceneObject:
 
     @property
     def fixed(self) -> bool:
-        """Whether nothing can move it."""
+        """Whether it is fixed in the world."""
         return self.mass == 0.0
 
     def problems(self) -> list[str]:
-        """Everything that keeps this object from being put into a world, in words."""
+        """All reasons why this object cannot be added to a world."""
         found = []
         if not self.name.strip():
             found.append("the name is empty; give it one")
@@ -97,7 +97,7 @@ class SceneObject:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Objects, and where the robot stands among them."""
+    """Objects and the pose of the robot's base."""
 
     name: str
     objects: tuple[SceneObject, ...] = ()
@@ -109,7 +109,7 @@ class Scene:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two descriptions say the same; copies that went through another process are other objects."""
+    """Whether two descriptions are equal by value; copies from another process are different Python objects."""
     if dataclasses.is_dataclass(first) and type(first) is type(second):
         return all(same(getattr(first, f.name), getattr(second, f.name)) for f in dataclasses.fields(first))
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
@@ -130,7 +130,7 @@ def solid_parts(shape: ObjectShape) -> Iterator[tuple[Geometry, Array]]:
     leg = BoxGeometry(np.array([TABLE_LEG, TABLE_LEG, leg_height]))
     for x in (-1.0, 1.0):
         for y in (-1.0, 1.0):
-            # A little inwards, so that the edge of the top is seen.
+            # Slightly inwards, so that the edge of the top is visible.
             corner = [x * (length / 2 - TABLE_LEG), y * (width / 2 - TABLE_LEG), -TABLE_THICKNESS - leg_height / 2]
             yield leg, lie.pose(None, corner)
 
@@ -153,17 +153,17 @@ def _shape_problems(shape: ObjectShape) -> list[str]:
     if isinstance(shape, Table) and not found:
         smallest = np.array([3 * TABLE_LEG, 3 * TABLE_LEG, 2 * TABLE_THICKNESS])
         if (shape.size < smallest).any():
-            found.append(f"a table of {shape.size} m has no room for its legs; make it at least {smallest} m")
+            found.append(f"a table of {shape.size} m is too small for its legs; make it at least {smallest} m")
     if isinstance(shape, MeshGeometry):
         if not shape.filename.lower().endswith(MESH_FORMATS):
-            found.append(f"mesh {shape.uri!r} is in no known format; give one of {', '.join(MESH_FORMATS)}")
+            found.append(f"mesh {shape.uri!r} has an unknown format; give one of {', '.join(MESH_FORMATS)}")
         elif not os.path.isfile(shape.filename):
-            found.append(f"mesh {shape.uri!r} is not there; correct the path")
+            found.append(f"mesh {shape.uri!r} does not exist; correct the path")
     return found
 
 
 def pose_from(name: str, values: ArrayLike) -> Array:
-    """A copy of a pose that was handed in, shape (4, 4), if it is one."""
+    """A checked copy of a pose, shape (4, 4)."""
     T = np.array(values, dtype=np.float64)
     if T.shape != (4, 4):
         raise ShapeError(name, "(4, 4)", T.shape)

@@ -1,7 +1,7 @@
-"""Reads scenes from YAML and lists everything that is wrong with one at once.
+"""Reads scenes from YAML files; errors list all problems of a file at once.
 
 ```yaml
-robot: {xyz: [0, 0, 0], rpy: [0, 0, 0]}   # where the robot's root link stands; left out: the world's origin
+robot: {xyz: [0, 0, 0], rpy: [0, 0, 0]}   # pose of the robot's root link; default: the world's origin
 objects:
   - name: cup
     type: cylinder            # box, cylinder, sphere, mesh, plane, table
@@ -9,8 +9,8 @@ objects:
     length: 0.1
     xyz: [0.5, 0.1, 0.05]     # m, in the world
     rpy: [0, 0, 0]            # rad, about the fixed axes x, y, z
-    mass: 0.2                 # kg; left out: fixed in the world
-    colour: [0.8, 0.2, 0.2]   # red, green, blue and perhaps opacity, from 0 to 1
+    mass: 0.2                 # kg; default: fixed in the world
+    colour: [0.8, 0.2, 0.2]   # red, green, blue and optional opacity, 0 to 1
     texture: speckle          # plain, checker, speckle, wood
     friction: 0.8
 ```
@@ -45,8 +45,8 @@ SHAPE_KEYS = {
 }
 COMMON_KEYS = ("name", "type", "xyz", "rpy", "mass", "colour", "texture", "friction")
 ORIGIN = (0.0, 0.0, 0.0)
-HARMLESS = 0.5
-"""Stands in for a number that could not be read, so that the same mistake is not reported twice."""
+PLACEHOLDER = 0.5
+"""In place of an invalid number, so that the same problem is not reported twice."""
 
 
 def read_scene(source: str | os.PathLike[str], *, package_paths: Sequence[str | os.PathLike[str]] = ()) -> Scene:
@@ -54,7 +54,7 @@ def read_scene(source: str | os.PathLike[str], *, package_paths: Sequence[str | 
 
     Args:
         source: Path of a YAML file, or the name of a bundled scene (`"table"`).
-        package_paths: Where `package://` references of meshes may lead; plain ones are relative to the file.
+        package_paths: Search paths of `package://` mesh references; plain paths are relative to the file.
 
     Raises:
         SceneError: Lists every problem; also a FileNotFoundError when there is no such file.
@@ -66,7 +66,7 @@ def read_scene(source: str | os.PathLike[str], *, package_paths: Sequence[str | 
     T_world_base = np.eye(4)
     objects: list[SceneObject] = []
     if not isinstance(document, Mapping):
-        raise SceneError(str(path), ["the file holds no mapping; write objects: and a list below it"])
+        raise SceneError(str(path), ["the file is not a mapping; write objects: and a list below it"])
     for key in document:
         if key not in ("robot", "objects"):
             problems.append(f"key {key!r} is not known; {did_you_mean(str(key), ['robot', 'objects'])}")
@@ -85,18 +85,18 @@ def read_scene(source: str | os.PathLike[str], *, package_paths: Sequence[str | 
     names = [entry.get("name") for entry in entries if isinstance(entry, Mapping)]
     for name in dict.fromkeys(name for name in names if isinstance(name, str)):
         if names.count(name) > 1:
-            problems.append(f"{names.count(name)} objects are called {name!r}; give each its own name")
+            problems.append(f"{names.count(name)} objects are named {name!r}; give each a unique name")
     if problems:
         raise SceneError(str(path), problems)
     return Scene(path.stem, tuple(objects), T_world_base)
 
 
 def object_from_mapping(entry: Any, *, meshes: MeshFinder | None = None) -> SceneObject:
-    """One object from the keys that a scene file has for it.
+    """One object from its mapping in a scene file.
 
     Args:
         entry: Name, type and so on; see the top of this file.
-        meshes: Finds the files of meshes; without it only absolute paths will do.
+        meshes: Resolves mesh references; without it paths must be absolute.
 
     Raises:
         SceneError: Lists every problem of the object.
@@ -116,17 +116,17 @@ def object_from_mapping(entry: Any, *, meshes: MeshFinder | None = None) -> Scen
     mass = reader.number("mass", 0.0)
     if "mass" in entry and mass == 0.0:
         reader.problems.append("mass is 0; give a positive number of kg, or leave it out for a fixed object")
-    made = SceneObject(
+    item = SceneObject(
         name or "?", shape, T_world_object, mass, reader.colour(), reader.texture(), reader.number("friction", 1.0)
     )
-    problems = reader.problems + made.problems()
+    problems = reader.problems + item.problems()
     if problems:
         raise SceneError(f"object {name!r}" if name else "object", problems)
-    return made
+    return item
 
 
 def bundled_scenes() -> dict[str, Path]:
-    """Scene files that come with manipapy, by name."""
+    """Bundled scene files by name."""
     found: dict[str, Path] = {}
     for folder in _scene_folders():
         for path in sorted(folder.glob("*.yaml")):
@@ -153,7 +153,7 @@ def _locate(source: str) -> Path:
 
 
 def _load(path: Path) -> Any:
-    import yaml  # late: a world without scene files does not need it
+    import yaml  # optional: only scene files need it
 
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -177,7 +177,7 @@ def _robot_pose(entry: Any, problems: list[str]) -> Array:
 
 
 class _Reader:
-    """Takes values out of one mapping and notes what is wrong with them."""
+    """Reads values of one mapping and collects problems."""
 
     def __init__(self, entry: Mapping[Any, Any]):
         self._entry = entry
@@ -195,7 +195,7 @@ class _Reader:
         if key not in self._entry:
             if default is None:
                 self.problems.append(f"{key} is missing; write a number")
-            return HARMLESS if default is None else default
+            return PLACEHOLDER if default is None else default
         return self._finite(key, self._entry[key])
 
     def numbers(self, key: str, count: int, default: Sequence[float] | None) -> list[float]:
@@ -203,7 +203,7 @@ class _Reader:
         if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != count:
             state = f"is {value!r}" if value is not None else "is missing"
             self.problems.append(f"{key} {state}; write a list of {count} numbers")
-            return [HARMLESS] * count
+            return [PLACEHOLDER] * count
         return [self._finite(f"{key}[{index}]", element) for index, element in enumerate(value)]
 
     def _finite(self, label: str, written: Any) -> float:
@@ -211,7 +211,7 @@ class _Reader:
         value = parse_number(written) if isinstance(written, str) else written
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             self.problems.append(f"{label} is {written!r}; write a finite number")
-            return HARMLESS
+            return PLACEHOLDER
         return float(value)
 
     def colour(self) -> tuple[float, float, float, float]:
@@ -241,7 +241,7 @@ class _Reader:
             return SphereGeometry(self.number("radius", None))
         if kind == "plane":
             return GroundPlane()
-        return self._mesh(meshes) if kind == "mesh" else SphereGeometry(HARMLESS)
+        return self._mesh(meshes) if kind == "mesh" else SphereGeometry(PLACEHOLDER)
 
     def _mesh(self, meshes: MeshFinder | None) -> ObjectShape:
         uri, scale = self.text("file"), self.numbers("scale", 3, (1.0, 1.0, 1.0))
@@ -250,4 +250,4 @@ class _Reader:
                 return MeshGeometry(uri if meshes is None else meshes.find(uri), uri, np.array(scale))
         except MeshNotFound as error:
             self.problems.append(f"file {uri!r}: {error.reason}")
-        return SphereGeometry(HARMLESS)
+        return SphereGeometry(PLACEHOLDER)

@@ -1,7 +1,7 @@
-"""The simulated world: robots and objects under gravity, stepped a millisecond at a time, the same way every time.
+"""The simulated world: robots and objects under gravity, with fixed time steps and deterministic results.
 
-Nothing moves unless `step` is called, so simulated time is exactly the number of steps, and the same commands at the
-same steps give the same motion to the last bit. All methods may be called from several threads.
+Time advances only by `step`, so simulated time is exactly the number of steps, and the same commands at the same steps
+give bitwise the same motion. All methods are thread-safe.
 """
 
 from __future__ import annotations
@@ -14,43 +14,43 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..dynamics import GRAVITY
 from ..errors import InputError
 from ..model.robot import Robot
 from ..typing import Array
 from .bullet import BulletClient
 from .drive import DriveSettings, DriveState
 from .errors import NameTaken, SnapshotError
-from .objects import Objects
+from .objects import BulletObjects
 from .robot import SimRobot
 from .scene import Scene, SceneObject, pose_from
 from .world_view import WorldContent, WorldView
 
-EARTH = (0.0, 0.0, -9.81)
-
 
 @dataclass(frozen=True, eq=False)
 class SimSnapshot:
-    """A saved state of one world; it stays valid until something comes or goes, or the world is reset."""
+    """A saved state of one world; valid until a robot or object is added or removed, or the world is reset."""
 
     steps: int
     bullet_state: int
     drives: dict[str, DriveState]
     """By robot."""
     world: int
+    """Identity of the world."""
     epoch: int
-    """Which world it belongs to, and how often that had changed."""
+    """Number of changes of its content before the snapshot."""
 
 
 class SimWorld:
     """Physics of robots and objects. Close it, or use it in a `with` statement."""
 
-    def __init__(self, *, gravity: ArrayLike = EARTH, time_step: float = 0.001, gui: bool = False):
+    def __init__(self, *, gravity: ArrayLike = GRAVITY, time_step: float = 0.001, gui: bool = False):
         """Open an empty world.
 
         Args:
             gravity: In the world frame [m/s²], shape (3,).
             time_step: Length of a step [s], a whole number of nanoseconds.
-            gui: Show PyBullet's window.
+            gui: Open PyBullet's window.
         """
         self.gravity = np.array(gravity, dtype=np.float64)
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
@@ -64,7 +64,7 @@ class SimWorld:
         self._visuals = gui
         self._set_up_physics()
         self._robots: dict[str, SimRobot] = {}
-        self._objects = Objects(self._client, collisions=True, visuals=gui)
+        self._objects = BulletObjects(self._client, collisions=True, visuals=gui)
         self._order: list[tuple[str, str]] = []
         self._steps = self._version = self._epoch = 0
         self._paused = False
@@ -73,16 +73,16 @@ class SimWorld:
         client = self._client
         client.setGravity(*self.gravity.tolist())
         client.setTimeStep(self.time_step)
-        # Without it the order of contacts, and so the last bits, depend on what happened before a restore.
+        # Otherwise the order of contacts, and so the last bits, depend on the history before a restore.
         client.setPhysicsEngineParameter(deterministicOverlappingPairs=1)
 
     def _changed(self) -> None:
-        """Something came or went: renderers must look again, and saved states do not fit any more."""
+        """The content changed: renderers must reload it, and saved states are invalid."""
         self._version += 1
         self._epoch += 1
 
     def close(self) -> None:
-        """End the simulation; a second call does nothing."""
+        """Close the simulation; a second call does nothing."""
         with self._lock:
             self._client.close()
             self._objects.close()
@@ -104,7 +104,7 @@ class SimWorld:
         return self._steps * self.step_ns * 1e-9
 
     def step(self, count: int = 1) -> None:
-        """Advance by this many steps, paused or not."""
+        """Advance by this many steps, also while paused."""
         with self._lock:
             for _ in range(count):
                 for robot in self._robots.values():
@@ -113,7 +113,7 @@ class SimWorld:
                 self._steps += 1
 
     def tick(self) -> bool:
-        """Advance by one step unless paused; for the loop that drives the world. Returns whether it did."""
+        """Advance by one step unless paused, for a real-time loop; returns whether it did."""
         with self._lock:
             if self._paused:
                 return False
@@ -122,11 +122,11 @@ class SimWorld:
 
     @property
     def paused(self) -> bool:
-        """Whether `tick` stands still."""
+        """Whether `tick` does nothing."""
         return self._paused
 
     def pause(self) -> None:
-        """Stop simulated time; `step` still advances it."""
+        """Make `tick` do nothing; `step` still advances time."""
         self._paused = True
 
     def resume(self) -> None:
@@ -147,13 +147,13 @@ class SimWorld:
         q: ArrayLike | Mapping[str, float] | None = None,
         settings: DriveSettings | None = None,
     ) -> SimRobot:
-        """Bolt a robot to the world; it holds its position until commanded.
+        """Add a robot with a fixed base; it holds its position until commanded.
 
         Args:
-            name: For several robots of a kind; the robot's own name if not given.
+            name: Unique name; the robot's own name if not given.
             T_world_base: Pose of its root link [m], shape (4, 4); the origin if not given.
             q: Joint positions to start from (see `SimRobot.reset`).
-            settings: Timeouts and what ends a hold.
+            settings: Timeouts and resume policy.
         """
         T = pose_from("T_world_base", np.eye(4) if T_world_base is None else T_world_base)
         with self._lock:
@@ -181,15 +181,15 @@ class SimWorld:
             return added
 
     def load_scene(self, scene: Scene) -> None:
-        """Spawn all objects of a scene; where it wants the robot is for `add_robot`."""
+        """Spawn all objects of a scene; pass its `T_world_base` to `add_robot`."""
         for item in scene.objects:
             self.spawn(item)
 
     def spawn(self, item: SceneObject) -> None:
-        """Put an object into the world.
+        """Add an object to the world.
 
         Raises:
-            SceneError: Lists what is wrong with it.
+            SceneError: Lists its problems.
             NameTaken: There is an object of that name.
         """
         with self._lock:
@@ -198,14 +198,14 @@ class SimWorld:
             self._changed()
 
     def remove(self, name: str) -> None:
-        """Take an object out of the world."""
+        """Remove an object from the world."""
         with self._lock:
             self._objects.remove(name)
             self._order.remove(("object", name))
             self._changed()
 
     def objects(self) -> dict[str, SceneObject]:
-        """Every object by name, as it was spawned."""
+        """Every object by name, as spawned."""
         with self._lock:
             return dict(self._objects.described)
 
@@ -220,28 +220,28 @@ class SimWorld:
             return self._objects.twist(name)
 
     def place(self, name: str, T_world_object: ArrayLike) -> None:
-        """Put an object somewhere else, at rest."""
+        """Move an object to a pose, at rest."""
         T = pose_from("T_world_object", T_world_object)
         with self._lock:
             self._objects.place(name, T)
 
     def reset(self, *, time: bool = False) -> None:
-        """Objects and robots back to where they started; what was spawned stays, what was removed stays away.
+        """Move all present objects and robots back to their start poses.
 
-        What follows is, to the last bit, what follows in a new world. States saved before do not fit any more.
+        The motion afterwards is bitwise that of a new world. Saved states become invalid.
 
         Args:
-            time: Back to zero, too. Otherwise it runs on, as nodes that follow the clock expect.
+            time: Also reset the time to zero. Otherwise it continues, as ROS nodes on simulated time expect.
         """
         with self._lock:
-            # Moving everything back would leave PyBullet's memory of old contacts: only a world built anew, in the
-            # old order, repeats to the last bit.
+            # PyBullet keeps old contacts when bodies are moved back; only a rebuilt world, in the same order,
+            # repeats bitwise.
             self._client.resetSimulation()
             self._set_up_physics()
-            self._objects.forget_bodies()
+            self._objects.clear_bodies()
             for kind, name in self._order:
                 if kind == "object":
-                    self._objects.make_again(name)
+                    self._objects.rebuild(name)
                 else:
                     self._robots[name]._load()
                     self._robots[name].reset()
@@ -250,42 +250,42 @@ class SimWorld:
                 self._steps = 0
 
     def save(self) -> SimSnapshot:
-        """The state of everything, to come back to; what follows a restore repeats to the last bit."""
+        """Save the state of all robots and objects; the motion after a restore repeats bitwise."""
         with self._lock:
             drives = {name: robot._save() for name, robot in self._robots.items()}
             return SimSnapshot(self._steps, self._client.saveState(), drives, id(self), self._epoch)
 
     def discard(self, snapshot: SimSnapshot) -> None:
-        """Free the memory of a saved state that is not needed any more."""
+        """Free the memory of a saved state."""
         with self._lock:
             if snapshot.world == id(self) and snapshot.epoch == self._epoch:
                 self._client.removeState(snapshot.bullet_state)
 
     def restore(self, snapshot: SimSnapshot) -> None:
-        """Back to a saved state, time included.
+        """Restore a saved state, time included.
 
         Raises:
-            SnapshotError: It is of another world, or this one was reset or its content changed since.
+            SnapshotError: The state is of another world, or this one was reset or changed since.
         """
         with self._lock:
             if snapshot.world != id(self):
                 raise SnapshotError("it belongs to another world")
             if snapshot.epoch != self._epoch:
-                raise SnapshotError("robots or objects came or went, or the world was reset, since it was saved")
+                raise SnapshotError("robots or objects were added or removed, or the world was reset, in between")
             self._client.restoreState(snapshot.bullet_state)
             for name, saved in snapshot.drives.items():
                 self._robots[name]._restore(saved)
             self._steps = snapshot.steps
 
     def view(self) -> WorldView:
-        """Where everything is now, for a renderer."""
+        """Current joint positions and object poses, for a renderer."""
         with self._lock:
             q = {name: robot._positions() for name, robot in self._robots.items()}
             poses = {name: self._objects.pose(name) for name in self._objects.described}
             return WorldView(self.time_ns, self._version, q, poses)
 
     def content_and_view(self) -> tuple[WorldContent, WorldView]:
-        """What is in the world, for a renderer, and where it is at the same instant."""
+        """Robots and objects, for a renderer, and their poses at the same instant."""
         with self._lock:
             robots = {name: (robot.robot, robot.T_world_base.copy()) for name, robot in self._robots.items()}
             return WorldContent(self._version, robots, dict(self._objects.described)), self.view()

@@ -1,7 +1,4 @@
-"""What a renderer needs to know of a world: what is in it, and where everything is at one instant.
-
-Both are plain records that can be sent to another process.
-"""
+"""Content and poses of a world for a renderer, as records that can be sent to another process."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ from .scene import SceneObject
 
 @dataclass(frozen=True, eq=False)
 class WorldContent:
-    """What is in a world; changes when something is spawned or removed."""
+    """Robots and objects of a world; changes when one is added or removed."""
 
     version: int
-    """Grows with every change."""
+    """Incremented with every change."""
     robots: dict[str, tuple[Robot, Array]]
     """By name: the robot and T_world_base, shape (4, 4)."""
     objects: dict[str, SceneObject]
@@ -26,7 +23,7 @@ class WorldContent:
 
 @dataclass(frozen=True, eq=False)
 class WorldView:
-    """Where everything is at one instant."""
+    """Joint positions and object poses at one instant."""
 
     time_ns: int
     """Simulated time [ns]."""

@@ -126,13 +126,13 @@ class ViewerNode(ManagedNode):
         self._view.show(q)
         if not self._seen_once:
             self._view.goal.set_goal(q)
-            self._view.tell("here it is; no word from its controller yet")
+            self._view.show_status("here it is; no word from its controller yet")
             self._seen_once = True
 
     def _on_status(self, status: ControllerStatus) -> None:
         verdicts = {getattr(ControllerStatus, name): name for name in ("OK", "SLOW", "HOLD", "STOP")}
         text = f"**{verdicts.get(status.verdict, status.verdict)}** · {status.law} · {status.rate:.0f} Hz"
-        self._view.tell(f"{text}\n\n{status.reason}" if status.reason else text)
+        self._view.show_status(f"{text}\n\n{status.reason}" if status.reason else text)
 
     def _on_markers(self, topic: str) -> Any:
         return lambda markers: self._markers.take(topic, markers)

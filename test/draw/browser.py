@@ -1,4 +1,4 @@
-"""A real Chromium without a window, spoken to by its DevTools protocol: what a visitor of a page sees and clicks."""
+"""Headless Chromium over the DevTools protocol, to test web pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATIENCE = 60.0
 
 
 def chromium() -> str | None:
-    """Where it is; None if it is not installed."""
+    """Path of Chromium; None if it is not installed."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -76,7 +76,7 @@ class Browser:
             time.sleep(0.1)
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The answer to a command of the protocol."""
+        """Response to a command of the protocol."""
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
@@ -90,11 +90,11 @@ class Browser:
 
     @property
     def text(self) -> str:
-        """All that can be read on the page."""
+        """Visible text of the page."""
         return str(self.evaluate("document.body.innerText"))
 
     def click(self, label: str) -> None:
-        """On the button that says so."""
+        """Click the button with this label."""
         found = self.evaluate(
             f"(() => {{ const b = [...document.querySelectorAll('button')].find(b => b.innerText.trim() === {label!r});"
             " if (b) b.click(); return !!b; })()"

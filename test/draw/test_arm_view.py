@@ -1,4 +1,4 @@
-"""The page of an arm: what is drawn is where the arm is, and what a visitor does reaches the arm."""
+"""Web viewer: drawn poses agree with kinematics, and commands reach the arm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Q = np.array([0.3, -1.2, 1.4, -1.7, -1.57, 0.2])
 
 
 class Asked:
-    """What the buttons were pressed for."""
+    """Recorded commands of the buttons."""
 
     def __init__(self) -> None:
         self.moves: list[np.ndarray] = []
@@ -56,7 +56,7 @@ def pose_of(handle) -> np.ndarray:
     return T
 
 
-def test_every_link_is_drawn_where_the_arm_has_it(view):
+def test_drawn_link_poses_agree_with_kinematics(view):
     view.show(Q)
     robot, chain = Robot.from_urdf("ur5"), view.arm.chain
     assert list(view.arm.frames) == list(chain.link_names)
@@ -65,7 +65,7 @@ def test_every_link_is_drawn_where_the_arm_has_it(view):
         np.testing.assert_allclose(pose_of(view.arm.frames[link]), kinematics.forward(alone, Q[: alone.n]), atol=1e-9)
 
 
-def test_the_goal_follows_sliders_and_gizmo_alike(view):
+def test_goal_follows_sliders_and_gizmo(view):
     goal = view.goal
     goal.set_goal(Q)
     np.testing.assert_allclose([slider.value for slider in goal.sliders], Q, atol=5e-4)
@@ -73,42 +73,42 @@ def test_the_goal_follows_sliders_and_gizmo_alike(view):
     wanted = kinematics.forward(goal.chain, Q + 0.1)
     assert goal.aim(wanted).status is IKStatus.SOLVED
     np.testing.assert_allclose(kinematics.forward(goal.chain, goal.q), wanted, atol=1e-5)
-    np.testing.assert_allclose(pose_of(goal.ghost.frames["tool0"]), wanted, atol=1e-5)
+    np.testing.assert_allclose(pose_of(goal.goal_robot.frames["tool0"]), wanted, atol=1e-5)
 
 
-def test_a_goal_out_of_reach_is_said_and_changes_nothing(view):
+def test_unreachable_goal_is_reported_and_ignored(view):
     goal = view.goal
     goal.set_goal(Q)
     far = kinematics.forward(goal.chain, Q)
     far[:3, 3] *= 10.0
     assert goal.aim(far).status is not IKStatus.SOLVED
     np.testing.assert_array_equal(goal.q, Q)
-    assert "out of reach" in goal.said.content
+    assert "out of reach" in goal.message.content
 
 
-def test_the_page_is_served_on_this_machine_only(view):
+def test_page_is_served_on_localhost_only(view):
     assert view.url.startswith("http://127.0.0.1:")
     with urlopen(view.url) as page:
         assert page.status == 200
 
 
-def test_a_port_that_cannot_be_is_refused():
+def test_invalid_port_is_refused():
     robot = Robot.from_urdf("ur5")
     with pytest.raises(InputError, match="port is 0"):
         ArmView(robot, robot.chain("base_link", "tool0"), port=0)
 
 
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt install chromium")
-def test_a_visitor_sees_the_arm_and_moves_it(view, asked):
+def test_browser_shows_and_moves_the_arm(view, asked):
     view.goal.set_goal(Q)
-    view.tell("**OK** · computed_torque · 1000 Hz")
+    view.show_status("**OK** · computed_torque · 1000 Hz")
     with Browser(view.url) as browser:
         browser.wait_for(lambda: "computed_torque" in browser.text, "the text about the arm")
         assert "shoulder_pan_joint" in browser.text
         browser.wait_for(lambda: view.watched, "the server to know of the visitor")
         before = browser.screenshot()
         view.show(Q + 0.5)
-        browser.wait_for(lambda: browser.screenshot() != before, "the arm to move in the picture")
+        browser.wait_for(lambda: browser.screenshot() != before, "the arm to move in the image")
         browser.click("Move")
         browser.wait_for(lambda: "the arm has arrived" in browser.text, "the answer")
         np.testing.assert_array_equal(asked.moves[-1], Q)

@@ -1,4 +1,4 @@
-"""Robots in pictures: facets are where the shapes are, and drawing works with and without a screen."""
+"""Robot drawings: facets match the shapes, and drawing works without a screen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manipapy_core import Robot, draw, kinematics
-from manipapy_core.draw.facets import facets_of
+from manipapy_core.draw.robot import facets_of
 from manipapy_core.errors import InputError, ShapeError, UnknownJoint
 from manipapy_core.model import BoxGeometry, CylinderGeometry, Link, Shape, SphereGeometry, bundled_robots
 
@@ -26,13 +26,13 @@ def volume(corners) -> float:
 
 
 def test_facets_enclose_the_shape():
-    # Twenty-four sides cut a little off what is round.
+    # Twenty-four sides approximate a circle.
     assert volume(surface(BoxGeometry(np.array([0.1, 0.2, 0.33]))).corners) == pytest.approx(0.1 * 0.2 * 0.33)
     assert volume(surface(CylinderGeometry(0.1, 0.5)).corners) == pytest.approx(np.pi * 0.01 * 0.5, rel=0.02)
     assert volume(surface(SphereGeometry(0.1)).corners) == pytest.approx(4 / 3 * np.pi * 0.001, rel=0.04)
 
 
-def test_facets_stand_where_the_shape_stands_and_move_with_their_link():
+def test_facets_move_with_their_link():
     T = np.eye(4)
     T[:3, 3] = 1.0, 2.0, 3.0
     facets = surface(BoxGeometry(np.array([0.2, 0.2, 0.2])), T)
@@ -57,17 +57,17 @@ def test_every_bundled_robot_can_be_drawn(name, tmp_path):
     for limits, value in zip((axes.get_xlim(), axes.get_ylim(), axes.get_zlim()), tip, strict=True):
         assert limits[0] < value < limits[1]
     axes.figure.savefig(tmp_path / "robot.png")
-    picture = axes.figure.canvas.buffer_rgba()
-    assert np.ptp(np.asarray(picture)[..., :3]) > 100, "nothing but background"
+    image = axes.figure.canvas.buffer_rgba()
+    assert np.ptp(np.asarray(image)[..., :3]) > 100, "nothing but background"
 
 
-def test_one_metre_is_equally_long_in_every_direction():
+def test_axes_have_equal_scale():
     axes = draw.draw_robot(Robot.from_urdf("ur5"))
     sizes = [np.ptp(limits) for limits in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
     np.testing.assert_allclose(axes.get_box_aspect() / np.array(sizes), np.full(3, axes.get_box_aspect()[0] / sizes[0]))
 
 
-def test_a_chain_is_drawn_as_its_skeleton():
+def test_chain_is_drawn_as_a_skeleton():
     chain = Robot.from_urdf("ur5").chain("base_link", "tool0")
     drawing = draw.RobotDrawing(chain)
     q = np.linspace(-1, 1, 6)
@@ -90,7 +90,7 @@ def test_meshes_are_marked_and_the_skeleton_shown():
     np.testing.assert_allclose(np.array(points.get_data_3d()).T[-1], (0, -0.5, 0), atol=1e-12)
 
 
-def test_joints_by_name_and_by_order_are_the_same_picture():
+def test_joints_by_name_and_by_order_agree():
     robot = Robot.from_urdf("panda")
     one, other = draw.RobotDrawing(robot), draw.RobotDrawing(robot)
     q = np.linspace(0.0, 0.04, len(robot.free_joints))
@@ -100,7 +100,7 @@ def test_joints_by_name_and_by_order_are_the_same_picture():
     assert np.abs(one.corners - one.facets.corners).max() > 0.1
 
 
-def test_mistakes_are_named():
+def test_invalid_arguments_are_refused():
     robot = Robot.from_urdf("ur5")
     with pytest.raises(ShapeError, match="wrist_3_joint"):
         draw.draw_robot(robot, np.zeros(5))
@@ -116,10 +116,10 @@ def test_mistakes_are_named():
     assert len(axes.texts) == 3
 
 
-def test_without_matplotlib_the_error_says_how_to_get_it():
+def test_missing_matplotlib_error_names_the_extra():
     code = (
         "import sys\n"
-        "sys.modules['matplotlib'] = None  # what Python does for a package that is not there\n"
+        "sys.modules['matplotlib'] = None  # import raises ImportError\n"
         "from manipapy_core import Robot, draw\n"
         "try:\n"
         "    draw.draw_robot(Robot.from_urdf('ur5'))\n"

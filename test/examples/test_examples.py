@@ -44,7 +44,7 @@ def test_examples_are_numbered_consecutively():
 
 def test_first_robot_is_described_and_drawn(tmp_path):
     text = run("01_first_robot.py", tmp_path, "image.png")
-    assert "wrist_3_joint" in text and "Torques" in text
+    assert "wrist_3_joint" in text and "Gravity torques" in text
     assert (tmp_path / "image.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -11,7 +11,7 @@ from manipapy_core.perception.shapes.solid_search import BALL, BOX, CYLINDER, LY
 from manipapy_core.perception.shapes.solids import fit_solid
 from manipapy_core.perception.tracking.line_of_sight import LineOfSight
 from manipapy_core.sim import Pinhole, SceneObject, look_at
-from manipapy_core.sim.render.raster import Stage
+from manipapy_core.sim.render.raster import Rasteriser
 from manipapy_core.sim.render.surfaces import object_surface
 from manipapy_core.sim.scene import Texture
 from perception.scenes import table, true_size
@@ -32,7 +32,7 @@ def seen(shape, R: np.ndarray, middle: np.ndarray, eye) -> tuple[LineOfSight, np
     """The picture of a thing on a table, and the points that lie well above the table."""
     thing = SceneObject("thing", shape, lie.pose(R, middle), rgba=(0.5, 0.5, 0.5, 1.0), texture=Texture.PLAIN)
     items, T = [table(), thing], look_at(np.asarray(eye, dtype=float), middle)
-    stage = Stage([object_surface(item) for item in items])
+    stage = Rasteriser([object_surface(item) for item in items])
     light = {"towards_lamp": (0.0, 0.0, 1.0), "ambient": 0.5, "diffuse": 0.5}
     ((_, depth),) = stage.draw([item.T_world_object for item in items], CAMERA, [T], **light)
     K = np.array([[CAMERA.fx, 0.0, CAMERA.cx], [0.0, CAMERA.fy, CAMERA.cy], [0.0, 0.0, 1.0]])

@@ -19,7 +19,7 @@ from manipapy_core import lie
 from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
 from manipapy_core.perception import DepthImage, StereoPair
 from manipapy_core.sim import Pinhole, SceneObject
-from manipapy_core.sim.render.raster import Stage
+from manipapy_core.sim.render.raster import Rasteriser
 from manipapy_core.sim.render.surfaces import object_surface
 from manipapy_core.sim.scene import Texture
 from perception.scenes import BASELINE, PINHOLE, STEREO, looking_at, table, true_size
@@ -140,7 +140,7 @@ def _pictures(random: np.random.Generator, things: tuple[SceneObject, ...], T: n
         surface = object_surface(item)
         moved = surface.texture * random.uniform(0.6, 1.6) + random.uniform(0.0, 1.0, 2)
         surfaces.append(replace(surface, texture=moved))
-    stage, poses = Stage(surfaces), [item.T_world_object for item in items]
+    stage, poses = Rasteriser(surfaces), [item.T_world_object for item in items]
     ambient = random.uniform(0.35, 0.8)
     lamp = (*random.uniform(-1.0, 1.0, 2), random.uniform(0.5, 1.5))
     light = {"towards_lamp": lamp, "ambient": ambient, "diffuse": 1.0 - ambient}

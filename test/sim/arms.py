@@ -1,4 +1,4 @@
-"""Arms and poses that the tests of the simulation share."""
+"""Shared arms and poses for the simulation tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOME = {
     "ur5": [0.4, -1.3, 1.6, -1.9, -1.57, 0.3],
     "panda": [0.2, -0.5, 0.1, -2.2, 0.1, 1.8, 0.7, 0.02],
 }
-"""Positions in the air, away from all limits and from the things on the table."""
+"""Positions in the air, away from all limits and from the objects on the table."""
 
 ALL = sorted(bundled_robots())
 

@@ -1,4 +1,4 @@
-"""Pictures show things where the camera matrices say, as far away as they are."""
+"""Rendered images agree with the camera matrices and the true depth."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RED = (1.0, 0.0, 0.0, 1.0)
 
 
 def see(camera: StereoCamera, *items: SceneObject) -> StereoFrame:
-    with SimWorld() as world, RenderReplica() as mirror:
+    with SimWorld() as world, RenderReplica() as replica:
         for item in items:
             world.spawn(item)
         content, view = world.content_and_view()
-        mirror.load(content)
-        return mirror.stereo(camera, view)
+        replica.load(content)
+        return replica.stereo(camera, view)
 
 
 def middle_of_red(image: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def test_look_at_gives_an_optical_frame():
         look_at([0, 0, 1], [0, 0, 0])
 
 
-def test_matrices_are_those_of_camera_info():
+def test_matrices_follow_camera_info():
     pinhole = CAMERA.pinhole
     assert pinhole.fx == pytest.approx(160 / math.tan(0.5)) == pinhole.fy
     np.testing.assert_array_equal(CAMERA.P_left[:, :3], pinhole.K)
@@ -64,19 +64,19 @@ def test_matrices_are_those_of_camera_info():
 
 @pytest.mark.parametrize("position", [(0.1, 0.05, 0.1), (0.3, 0.2, 0.25), (0.0, -0.3, 0.0)])
 @pytest.mark.parametrize("shape", [SphereGeometry(0.04), BoxGeometry([0.05, 0.05, 0.05])])
-def test_things_appear_where_the_matrices_say(position, shape):
-    frame = see(CAMERA, SceneObject("thing", shape, at(position), rgba=RED))
+def test_objects_project_by_the_camera_matrix(position, shape):
+    frame = see(CAMERA, SceneObject("target", shape, at(position), rgba=RED))
     point = lie.inverse(LEFT) @ [*position, 1.0]
     for image, P in ((frame.left, CAMERA.P_left), (frame.right, CAMERA.P_right)):
         u, v, w = P @ point
-        # The middle of the seen disc is the projection of the centre but for the perspective of its size.
+        # The centre of the visible disc is the projection of the sphere's centre up to perspective.
         assert np.abs(middle_of_red(image) - [u / w, v / w]).max() < 1.0
-    # fx · baseline / Z, from the two pictures alone.
+    # fx · baseline / Z, from the two images alone.
     disparity = middle_of_red(frame.left)[0] - middle_of_red(frame.right)[0]
     assert disparity == pytest.approx(CAMERA.pinhole.fx * CAMERA.baseline / point[2], abs=0.5)
 
 
-def test_depth_of_a_sphere_is_right_to_a_millimetre():
+def test_sphere_depth_is_accurate_to_a_millimetre():
     position, radius = np.array([0.2, 0.0, 0.1]), 0.1
     frame = see(CAMERA, SceneObject("ball", SphereGeometry(radius), at(position), rgba=RED))
     centre = (lie.inverse(LEFT) @ [*position, 1.0])[:3]
@@ -85,7 +85,7 @@ def test_depth_of_a_sphere_is_right_to_a_millimetre():
     a, b = (rays**2).sum(-1), rays @ centre
     root = b**2 - a * (centre @ centre - radius**2)
     normal = (rays * ((b - np.sqrt(np.maximum(root, 0.0))) / a)[..., None] - centre) / radius
-    # Away from the rim, where the surface turns away from the camera and a pixel spans centimetres of depth.
+    # Away from the rim, where one pixel spans centimetres of depth.
     inside = (root > 0.0) & (normal[..., 2] < -0.4)
     truth = (b - np.sqrt(np.maximum(root, 0.0))) / a
     assert inside.sum() > 500
@@ -93,8 +93,8 @@ def test_depth_of_a_sphere_is_right_to_a_millimetre():
     assert np.isinf(frame.depth[root < -0.01]).all()
 
 
-def test_depth_of_a_tilted_board_is_right_at_every_pixel():
-    """An offset of half a pixel anywhere would show here as millimetres."""
+def test_tilted_board_depth_is_exact_at_every_pixel():
+    """An offset of half a pixel would appear as millimetres."""
     rotation = lie.exp_so3([0.5, 0.6, 0.1])
     T_left_board = at([0.02, 0.01, 0.9], rotation)
     board = SceneObject("board", BoxGeometry([0.5, 0.5, 0.02]), LEFT @ T_left_board, rgba=RED)
@@ -108,7 +108,7 @@ def test_depth_of_a_tilted_board_is_right_at_every_pixel():
     assert np.abs(frame.depth - truth)[inside].max() < 2e-5
 
 
-def test_principal_point_and_focal_lengths_may_be_anything():
+def test_arbitrary_principal_point_and_focal_lengths():
     pinhole = Pinhole(200, 160, 210.0, 190.0, 90.0, 85.5)
     camera = StereoCamera(pinhole, 0.05, np.eye(4))
     frame = see(camera, SceneObject("can", CylinderGeometry(0.03, 0.06), at([0.05, -0.04, 0.8]), rgba=RED))
@@ -118,30 +118,30 @@ def test_principal_point_and_focal_lengths_may_be_anything():
 def test_camera_on_a_link_moves_with_it():
     T_tool_left = at([0.0, 0.05, 0.0])
     camera = StereoCamera(Pinhole.from_field_of_view(64, 48, 1.0), 0.05, T_tool_left, robot="ur5", link="tool0")
-    with SimWorld() as world, RenderReplica() as mirror:
+    with SimWorld() as world, RenderReplica() as replica:
         T_world_base = at([0.3, 0.0, 0.2])
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"], T_world_base=T_world_base)
         content, view = world.content_and_view()
-        mirror.load(content)
-        frame = mirror.stereo(camera, view)
+        replica.load(content)
+        frame = replica.stereo(camera, view)
         T_base_tool = kinematics.forward(arm("ur5").chain("base_link", "tool0"), robot.state().q)
         np.testing.assert_allclose(frame.T_base_left, T_base_tool @ T_tool_left, atol=1e-6)
         np.testing.assert_allclose(frame.T_world_left, T_world_base @ T_base_tool @ T_tool_left, atol=1e-6)
         with pytest.raises(InputError, match="r2d2"):
-            mirror.stereo(StereoCamera(camera.pinhole, 0.05, T_tool_left, robot="r2d2", link="eye"), view)
+            replica.stereo(StereoCamera(camera.pinhole, 0.05, T_tool_left, robot="r2d2", link="eye"), view)
 
 
-def test_the_arm_itself_is_seen_where_it_is():
-    with SimWorld() as world, RenderReplica() as mirror:
+def test_arm_is_rendered_at_its_pose():
+    with SimWorld() as world, RenderReplica() as replica:
         world.add_robot(arm("ur5"), q=HOME["ur5"])
         content, view = world.content_and_view()
-        mirror.load(content)
-        frame = mirror.stereo(CAMERA, view)
+        replica.load(content)
+        frame = replica.stereo(CAMERA, view)
     points = CAMERA.pinhole.rays() * np.where(np.isfinite(frame.depth), frame.depth, 0.0)[..., None]
     seen = np.isfinite(frame.depth)
     assert seen.sum() > 3000
     world_points = points[seen] @ LEFT[:3, :3].T + LEFT[:3, 3]
-    # Everything seen belongs to the arm, so it is near the line of its joints.
+    # Every rendered point belongs to the arm, so it is near the line of its joints.
     joints = np.array([T[:3, 3] for T in kinematics.link_poses(arm("ur5").tree(), HOME["ur5"])])
     spine = np.concatenate([np.linspace(a, b, 20) for a, b in pairwise(joints[:-3])])
     distance = np.sqrt(((world_points[::50, None] - spine) ** 2).sum(-1)).min(axis=1)
@@ -163,15 +163,15 @@ def test_impossible_cameras_are_refused(make):
         make()
 
 
-def test_a_copy_of_the_same_content_is_not_made_again():
-    with SimWorld() as world, RenderReplica() as mirror:
+def test_equal_content_is_not_rebuilt():
+    with SimWorld() as world, RenderReplica() as replica:
         world.spawn(SceneObject("still", BoxGeometry([0.1, 0.1, 0.1])))
-        mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        first = mirror._objects.described["still"]
+        replica.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
+        first = replica._objects.described["still"]
         world.spawn(SceneObject("new", BoxGeometry([0.1, 0.1, 0.1])))
-        mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        assert mirror._objects.described["still"] is first
+        replica.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
+        assert replica._objects.described["still"] is first
         world.remove("still")
         world.spawn(SceneObject("still", BoxGeometry([0.2, 0.1, 0.1])))
-        mirror.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        assert mirror._objects.described["still"].shape.size[0] == 0.2
+        replica.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
+        assert replica._objects.described["still"].shape.size[0] == 0.2

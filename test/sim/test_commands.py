@@ -1,4 +1,4 @@
-"""Commands by joint name: what they do, what is refused, and what limits do to them."""
+"""Commands by joint name: effect, validation and limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_joint_order_does_not_matter(world, ur5):
     np.testing.assert_allclose(ur5.state().q, goal, atol=1e-6)
 
 
-def test_joints_without_a_command_stay_where_they_are(world, panda):
+def test_joints_without_a_command_hold_position(world, panda):
     panda.command(DriveMode.POSITION, [0.04], ["panda_finger_joint1"])
     world.step(1500)
     q = panda.state().q
@@ -53,7 +53,7 @@ def test_arm_by_effort_and_gripper_by_position_at_once(world, panda):
         tau = dynamics.gravity_forces(panda.chain, panda.state().q)
         panda.command(DriveMode.EFFORT, tau[:7], panda.joint_names[:7])
         world.step()
-    # The arm floats: what the gripper does to it shows, and is small.
+    # The arm is only gravity-compensated: the reaction of the gripper moves it slightly.
     np.testing.assert_allclose(panda.state().q[:7], HOME["panda"][:7], atol=5e-3)
     assert panda.state().q[7] == pytest.approx(0.03, abs=1e-4)
 
@@ -75,7 +75,7 @@ def test_position_is_reached_within_velocity_and_acceleration_limits(world, name
     assert (hardest <= 1.02 * np.minimum(limits.acceleration, 1e6)).all()
 
 
-def test_velocity_is_kept_and_stops_at_the_limit_of_the_joint(world, panda):
+def test_velocity_is_tracked_and_stops_at_the_joint_limit(world, panda):
     def drive(steps):
         for _ in range(steps):
             panda.command(DriveMode.VELOCITY, [-0.5], ["panda_joint4"])
@@ -88,7 +88,7 @@ def test_velocity_is_kept_and_stops_at_the_limit_of_the_joint(world, panda):
     assert abs(panda.state().qd[3]) < 1e-3
 
 
-def test_limits_cut_commands_and_say_so(world, ur5):
+def test_commands_are_clipped_to_limits_and_reported(world, ur5):
     huge = np.zeros(6)
     huge[[1, 4]] = 1e4, -1e4
     assert ur5.command(DriveMode.EFFORT, huge) == ("shoulder_lift_joint", "wrist_2_joint")
@@ -113,7 +113,7 @@ def test_limits_cut_commands_and_say_so(world, ur5):
         ([[0.0]], ["elbow_joint"], "shape"),
     ],
 )
-def test_bad_commands_are_refused_and_the_last_good_one_stays(world, ur5, values, joints, reason):
+def test_invalid_commands_are_refused_and_the_last_one_stays(world, ur5, values, joints, reason):
     good = dynamics.gravity_forces(ur5.chain, ur5.state().q)
     ur5.command(DriveMode.EFFORT, good)
     with pytest.raises(CommandRefused, match=reason):
@@ -125,15 +125,15 @@ def test_bad_commands_are_refused_and_the_last_good_one_stays(world, ur5, values
     assert set(status.modes.values()) == {DriveMode.EFFORT}
 
 
-def test_hold_is_no_command(world, ur5):
+def test_hold_mode_is_refused_as_a_command(world, ur5):
     with pytest.raises(CommandRefused, match="hold"):
         ur5.command(DriveMode.HOLD, np.zeros(6))
     with pytest.raises(InputError, match="command_timeout"):
         DriveSettings(command_timeout=0.0)
 
 
-def test_a_blocked_joint_does_not_shoot_off_when_freed(world, ur5):
-    """The arm pushes against a wall that is then taken away."""
+def test_blocked_joint_does_not_overshoot_when_released(world, ur5):
+    """The arm pushes against a wall that is then removed."""
     tool = ur5.link_pose("tool0")[:3, 3]
     T = np.eye(4)
     T[:3, 3] = np.add(tool, [0.0, 0.20, 0.0])
@@ -152,7 +152,7 @@ def test_a_blocked_joint_does_not_shoot_off_when_freed(world, ur5):
     assert fastest < 2.0
 
 
-def test_an_object_between_the_fingers_is_gripped_and_lifted(world, panda):
+def test_gripper_lifts_an_object(world, panda):
     """Closing on a box by position holds it by friction while the arm moves."""
     grip = panda.link_pose("panda_hand_tcp")
     world.spawn(SceneObject("cube", BoxGeometry([0.03, 0.03, 0.03]), grip, mass=0.05, friction=2.0))

@@ -1,4 +1,4 @@
-"""Mesh files reach PyBullet whole, or an error says why not."""
+"""Mesh files are converted for PyBullet or refused with a reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stl_binary(triangles) -> bytes:
 
 
 @pytest.mark.parametrize("write", [stl_text, stl_binary])
-def test_both_kinds_of_stl_are_read(tmp_path, write):
+def test_binary_and_ascii_stl_are_read(tmp_path, write):
     path = tmp_path / "part.STL"
     path.write_bytes(write(TRIANGLES))
     mesh = load_mesh(str(path))
@@ -62,12 +62,12 @@ def test_both_kinds_of_stl_are_read(tmp_path, write):
         ("part.step", b"ISO-10303", "format"),
     ],
 )
-def test_broken_files_are_named(tmp_path, name, content, reason):
+def test_broken_files_are_refused(tmp_path, name, content, reason):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(MeshNotFound, match=reason):
         readable_mesh(str(path), str(tmp_path))
-    with pytest.raises(MeshNotFound, match="not there"):
+    with pytest.raises(MeshNotFound, match="does not exist"):
         readable_mesh(str(tmp_path / "missing.obj"), str(tmp_path))
 
 
@@ -80,7 +80,7 @@ def robot_with(path) -> Robot:
 
 
 @pytest.mark.parametrize("write", [stl_text, stl_binary])
-def test_a_robot_with_stl_has_its_collision_shape(tmp_path, write):
+def test_robot_with_stl_has_its_collision_shape(tmp_path, write):
     pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     path = tmp_path / "hand.stl"
     path.write_bytes(write(TRIANGLES))
@@ -89,7 +89,7 @@ def test_a_robot_with_stl_has_its_collision_shape(tmp_path, write):
         assert len(world._client.getCollisionShapeData(robot.body_id, 0)) == 1
 
 
-def test_what_pybullet_cannot_read_is_an_error_and_not_a_warning(tmp_path):
+def test_mesh_that_pybullet_cannot_read_is_an_error(tmp_path):
     pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     path = tmp_path / "hand.dae"
     path.write_text("<COLLADA")

@@ -1,4 +1,4 @@
-"""Objects in the world: they come, stand, are touched, and go."""
+"""Objects in the world: spawn, rest, contacts and removal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def world():
 
 @pytest.mark.parametrize("scene", sorted(bundled_scenes()))
 @pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_bundled_scenes_suit_the_arm_and_everything_rests(scene, name):
+def test_objects_of_bundled_scenes_rest_without_touching_the_arm(scene, name):
     with SimWorld() as world:
         content = read_scene(scene)
         world.load_scene(content)
@@ -68,7 +68,7 @@ def test_bundled_scenes_suit_the_arm_and_everything_rests(scene, name):
     ("shape", "height"),
     [(BoxGeometry([0.1, 0.1, 0.06]), 0.03), (CylinderGeometry(0.04, 0.1), 0.05), (SphereGeometry(0.05), 0.05)],
 )
-def test_things_come_to_rest_on_the_floor_and_on_a_table(world, shape, height):
+def test_objects_come_to_rest_on_floor_and_table(world, shape, height):
     world.spawn(SceneObject("table", Table([1.0, 1.0, 0.7]), at(3.0, 0.0, 0.7)))
     world.spawn(SceneObject("low", shape, at(0.0, 0.0, height + 0.02), mass=0.3))
     world.spawn(SceneObject("high", shape, at(3.0, 0.0, height + 0.72), mass=0.3))
@@ -109,14 +109,14 @@ def test_list_remove_place_and_reset(world):
     np.testing.assert_array_equal(world.object_twist("box"), np.zeros(6))
 
 
-def test_bad_objects_are_refused_with_all_reasons_and_change_nothing(world):
+def test_invalid_objects_are_refused_with_all_reasons(world):
     with pytest.raises(SceneError, match="2 problems") as caught:
         world.spawn(SceneObject("bad", BoxGeometry([0.1, 0.0, 0.1]), mass=-1.0))
     assert any("size y" in problem for problem in caught.value.problems)
     assert list(world.objects()) == ["floor"]
 
 
-def test_what_rests_on_something_falls_when_that_is_removed(world):
+def test_object_falls_when_its_support_is_removed(world):
     world.spawn(SceneObject("block", BoxGeometry([0.2, 0.2, 0.2]), at(0.0, 0.0, 0.1)))
     world.spawn(SceneObject("ball", BoxGeometry([0.05, 0.05, 0.05]), at(0.0, 0.0, 0.225), mass=0.1))
     world.step(2000)

@@ -35,7 +35,7 @@ def follow(world, robot, efforts, steps, friction=False):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_inverse_dynamics_of_both_agree(name):
+def test_inverse_dynamics_agrees_with_pybullet(name):
     with SimWorld() as world:
         robot = world.add_robot(arm(name))
         body, chain = robot._body, robot.chain
@@ -56,8 +56,8 @@ def test_inverse_dynamics_of_both_agree(name):
 
 
 @pytest.mark.parametrize(("name", "steps"), [("ur5", 1000), *((name, 300) for name in ALL if name != "panda")])
-def test_torque_driven_motion_is_ours_to_nanoradians(name, steps):
-    """Longer runs of some arms magnify the last bit: an arm that stands up falls one way or the other."""
+def test_torque_driven_motion_agrees_to_nanoradians(name, steps):
+    """Longer runs of some arms are chaotic: an upright arm amplifies the last bit."""
     with SimWorld() as world:
         robot = world.add_robot(arm(name), q=HOME.get(name, inside(name, 3)))
         phase = np.arange(robot.chain.n)
@@ -68,7 +68,7 @@ def test_torque_driven_motion_is_ours_to_nanoradians(name, steps):
         assert follow(world, robot, efforts, steps).max() < 1e-9
 
 
-def test_torque_driven_panda_with_coupled_fingers_is_ours_to_ten_micrometres():
+def test_torque_driven_panda_with_coupled_fingers_agrees_to_ten_micrometres():
     """The fingers are coupled by a constraint that PyBullet solves iteratively, hence the wider tolerance."""
     with SimWorld() as world:
         robot = world.add_robot(arm("panda"), q=HOME["panda"])
@@ -84,7 +84,7 @@ def test_torque_driven_panda_with_coupled_fingers_is_ours_to_ten_micrometres():
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_gravity_compensation_alone_holds_the_arm_still(name):
+def test_gravity_compensation_holds_the_arm(name):
     with SimWorld() as world:
         robot = world.add_robot(arm(name), q=HOME[name])
         for _ in range(1000):
@@ -93,7 +93,7 @@ def test_gravity_compensation_alone_holds_the_arm_still(name):
         assert np.abs(robot.state().q - HOME[name]).max() < 1e-6
 
 
-def test_tilted_base_feels_gravity_from_the_side():
+def test_gravity_on_a_tilted_base():
     T = np.eye(4)
     T[:3, :3] = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
     with SimWorld() as world:
@@ -111,7 +111,7 @@ def pendulum(**joint) -> Robot:
     return Robot.from_urdf(urdf.robot("pendulum", urdf.link("base"), arm_link, swing))
 
 
-def test_joint_damping_is_that_of_the_description():
+def test_joint_damping_follows_the_description():
     with SimWorld() as world:
         robot = world.add_robot(pendulum(damping=0.7), q=[0.3])
         assert follow(world, robot, lambda time, q, qd: np.array([1.0]), 1000, friction=True).max() < 1e-9
@@ -123,7 +123,7 @@ def test_coulomb_friction_brakes_and_sticks():
         for _ in range(10):
             robot.command(DriveMode.EFFORT, [0.0])
             world.step()
-        # Once it falls, friction has one sign and both agree.
+        # While it falls, friction has one sign and both agree.
         assert follow(world, robot, lambda time, q, qd: np.array([0.0]), 200, friction=True).max() < 1e-4
         # Gravity pulls with 2 · 9.81 · 0.3 N m at most; 0.4 N m beyond balance do not overcome friction.
         robot.reset([0.0])
@@ -135,7 +135,7 @@ def test_coulomb_friction_brakes_and_sticks():
 
 
 @pytest.mark.parametrize(("multiplier", "offset"), [(1.0, 0.0), (-2.0, 0.1), (0.5, -0.3)])
-def test_mimic_joint_follows_and_its_driver_feels_it(multiplier, offset):
+def test_mimic_joint_follows_and_loads_its_driver(multiplier, offset):
     slider = {"limits": (-9.0, 9.0)}
     mimic = ("lead", multiplier, offset)
     robot = Robot.from_urdf(

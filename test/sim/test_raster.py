@@ -1,4 +1,4 @@
-"""Our own renderer against PyBullet's: the same depth at every pixel, the same colours where light is the same."""
+"""The rasteriser against PyBullet's renderer: equal depth, and equal colours under equal light."""
 
 from __future__ import annotations
 
@@ -21,79 +21,79 @@ LEFT = look_at([1.4, 0.0, 0.9], [0.4, 0.0, 0.1])
 CAMERA = StereoCamera(PINHOLE, 0.1, LEFT)
 
 
-def both_ways(world: SimWorld, light=FLAT):
-    """The left picture as we draw it and as PyBullet does, each with its depth."""
-    with RenderReplica() as mirror:
+def both_renderers(world: SimWorld, light=FLAT):
+    """The left image and depth of the rasteriser and of PyBullet."""
+    with RenderReplica() as replica:
         content, view = world.content_and_view()
-        mirror.load(content)
-        ours = mirror.stereo(CAMERA, view, light)
-        return (ours.left, ours.depth), mirror.picture(PINHOLE, LEFT, light)
+        replica.load(content)
+        ours = replica.stereo(CAMERA, view, light)
+        return (ours.left, ours.depth), replica.render(PINHOLE, LEFT, light)
 
 
 def assert_same_depth(ours: np.ndarray, theirs: np.ndarray):
     assert np.mean(np.isfinite(ours) != np.isfinite(theirs)) < 0.003
-    seen = np.isfinite(ours) & np.isfinite(theirs)
-    error = np.abs(ours[seen] - theirs[seen])
+    hit = np.isfinite(ours) & np.isfinite(theirs)
+    error = np.abs(ours[hit] - theirs[hit])
     assert np.quantile(error, 0.99) < 1e-4
-    assert np.mean(error > 0.01) < 0.004  # a pixel on an outline may fall to either side
+    assert np.mean(error > 0.01) < 0.004  # pixels on outlines may belong to either surface
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_depth_of_a_whole_scene_is_that_of_pybullet(name):
+def test_scene_depth_agrees_with_pybullet(name):
     with SimWorld() as world:
         for item in read_scene("table").objects:
             world.spawn(item)
         world.add_robot(arm(name), q=HOME[name])
-        (_, ours), (_, theirs) = both_ways(world)
+        (_, ours), (_, theirs) = both_renderers(world)
     assert_same_depth(ours, theirs)
 
 
-def test_what_reaches_behind_the_camera_is_cut_and_not_lost():
-    """A board from before the camera to behind it: the nearest part seen is as near as the near plane."""
+def test_triangles_are_clipped_at_the_near_plane():
+    """A board that extends behind the camera: its nearest visible part is at the near plane."""
     T = LEFT @ lie.pose(None, [0.0, 0.2, 0.0])
     with SimWorld() as world:
         world.spawn(SceneObject("board", BoxGeometry([0.4, 0.02, 3.0]), T))
-        (_, depth), _ = both_ways(world)
+        (_, depth), _ = both_renderers(world)
     below = depth[-1, PINHOLE.width // 2]
     rays = PINHOLE.rays()
     # The upper side of the board is the plane y = 0.19 of the camera.
     assert below == pytest.approx(0.19 / rays[-1, PINHOLE.width // 2, 1], rel=1e-5)
 
 
-def test_colours_are_those_of_the_things():
+def test_colours_agree_with_the_objects():
     colours = {"ball": (0.9, 0.1, 0.1), "box": (0.1, 0.8, 0.2), "can": (0.2, 0.2, 0.9)}
     shapes = {"ball": SphereGeometry(0.08), "box": BoxGeometry([0.15, 0.15, 0.15]), "can": CylinderGeometry(0.07, 0.2)}
     with SimWorld() as world:
         for number, (name, shape) in enumerate(shapes.items()):
             place = lie.pose(None, [0.4, 0.3 * (number - 1), 0.1])
             world.spawn(SceneObject(name, shape, place, rgba=(*colours[name], 1.0)))
-        (ours, _), (theirs, depth) = both_ways(world)
+        (ours, _), (theirs, depth) = both_renderers(world)
     inside = np.isfinite(depth)
     assert np.quantile(np.abs(ours[inside].astype(int) - theirs[inside]).max(axis=1), 0.95) <= 2
 
 
-def test_both_eyes_see_the_same_texture():
-    """Every point of a board looks alike in both pictures, which is what matching lives on."""
+def test_both_cameras_render_the_same_texture():
+    """Every point of a board has the same grey in both images, as stereo matching needs."""
     board = SceneObject(
         "board", BoxGeometry([0.6, 0.6, 0.01]), LEFT @ lie.pose(None, [0.0, 0.0, 1.0]), texture=Texture.SPECKLE
     )
-    with SimWorld() as world, RenderReplica() as mirror:
+    with SimWorld() as world, RenderReplica() as replica:
         world.spawn(board)
         content, view = world.content_and_view()
-        mirror.load(content)
-        # A baseline that moves the picture by whole pixels.
+        replica.load(content)
+        # A baseline that shifts the image by whole pixels.
         camera = replace(CAMERA, baseline=8.0 * 0.995 / PINHOLE.fx)
-        frame = mirror.stereo(camera, view)
+        frame = replica.stereo(camera, view)
     left, right = frame.left[40:80, 60:100].astype(int), frame.right[40:80, 52:92].astype(int)
     assert left.std() > 5.0
     assert np.abs(left - right).mean() < 1.0
 
 
-def test_meshes_are_left_to_pybullet(tmp_path):
+def test_meshes_are_rendered_by_pybullet(tmp_path):
     path = tmp_path / "tetrahedron.obj"
     path.write_text("v 0 0 0\nv 0.3 0 0\nv 0 0.3 0\nv 0 0 0.3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
     with SimWorld() as world:
         world.spawn(SceneObject("solid", MeshGeometry(str(path), str(path)), lie.pose(None, [0.4, 0.0, 0.0])))
-        (_, ours), (_, theirs) = both_ways(world)
+        (_, ours), (_, theirs) = both_renderers(world)
     np.testing.assert_array_equal(ours, theirs)
     assert np.isfinite(ours).sum() > 20

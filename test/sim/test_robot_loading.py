@@ -1,4 +1,4 @@
-"""The robot in PyBullet is the robot of our model: joints, links, masses, meshes."""
+"""The robot in PyBullet agrees with the model: joints, links, masses, meshes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def world():
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_link_is_where_our_kinematics_says(world, name):
+def test_link_poses_agree_with_kinematics(world, name):
     robot = world.add_robot(arm(name))
     for seed in range(3):
         robot.reset(inside(name, seed))
@@ -34,7 +34,7 @@ def test_every_link_is_where_our_kinematics_says(world, name):
             np.testing.assert_allclose(theirs[link], T, rtol=0.0, atol=1e-6, err_msg=link)
 
 
-def test_base_may_stand_anywhere(world):
+def test_base_at_any_pose(world):
     T = np.array([[0.0, -1.0, 0.0, 0.5], [1.0, 0.0, 0.0, -0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
     robot = world.add_robot(arm("ur5"), T_world_base=T, q=inside("ur5", 1))
     expected = T @ kinematics.forward(arm("ur5").chain("base_link", "tool0"), robot.state().q)
@@ -42,7 +42,7 @@ def test_base_may_stand_anywhere(world):
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_masses_are_ours_and_massless_links_stay_massless(world, name):
+def test_masses_agree_and_massless_links_stay_massless(world, name):
     robot = world.add_robot(arm(name))
     client = world._client
     for index in range(client.getNumJoints(robot.body_id)):
@@ -70,14 +70,14 @@ def test_meshes_are_found_through_package_references(world, tmp_path):
         world.add_robot(unresolved, name="unresolved")
 
 
-def test_a_joint_that_moves_nothing_is_refused_by_name(world):
+def test_joint_without_mass_is_refused_by_name(world):
     wrist = urdf.joint("wrist", "continuous", "base", "hand", axis=(0, 0, 1))
     text = urdf.robot("light", urdf.link("base"), urdf.link("hand"), wrist)
     with pytest.raises(NotSimulable, match="wrist"):
         world.add_robot(Robot.from_urdf(text))
 
 
-def test_positions_by_name_and_what_cannot_be_used(world):
+def test_positions_by_name_and_invalid_positions(world):
     robot = world.add_robot(arm("panda"))
     robot.reset({"panda_joint4": -1.5})
     assert robot.state().q[robot.joint_names.index("panda_joint4")] == -1.5
@@ -97,7 +97,7 @@ def test_positions_by_name_and_what_cannot_be_used(world):
         world.add_robot(arm("ur5"), T_world_base=2.0 * np.eye(4))
 
 
-def test_mimic_joints_appear_only_when_asked_for(world):
+def test_mimic_joints_are_reported_on_request(world):
     robot = world.add_robot(arm("panda"), q={"panda_finger_joint1": 0.03})
     assert "panda_finger_joint2" not in robot.state().names
     everything = robot.state(mimic=True)

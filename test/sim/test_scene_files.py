@@ -1,4 +1,4 @@
-"""Scene files: what they say is understood, and everything wrong with one is said at once. Needs no PyBullet."""
+"""Scene files: parsing and validation with all problems at once. Needs no PyBullet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def problems_of(path) -> list[str]:
     return list(caught.value.problems)
 
 
-def test_every_kind_of_object_is_read(scene_file, tmp_path):
+def test_every_object_type_is_read(scene_file, tmp_path):
     (tmp_path / "part.obj").write_text(TETRAHEDRON)
     scene = read_scene(
         scene_file(
@@ -106,7 +106,7 @@ def test_every_problem_is_listed_at_once(scene_file):
         "objects[7] 'eight': size is [1, 1]; write a list of 3 numbers",
         "objects[7] 'eight': mass is 0",
         "objects[8]: is 'just a string'",
-        "2 objects are called 'two'",
+        "2 objects are named 'two'",
     ]
     for start in expected:
         assert [problem for problem in problems if start in problem], start
@@ -114,11 +114,11 @@ def test_every_problem_is_listed_at_once(scene_file):
 
 
 @pytest.mark.parametrize("text", ["- a\n- b", "objects: 5", "objects: [", "\tx: 1"])
-def test_files_of_another_shape_are_refused_with_a_sentence(scene_file, text):
+def test_files_of_another_structure_are_refused(scene_file, text):
     assert problems_of(scene_file(text))
 
 
-def test_an_empty_file_has_no_mapping_but_an_empty_scene_is_fine(scene_file):
+def test_empty_file_is_refused_and_empty_scene_is_valid(scene_file):
     assert problems_of(scene_file(""))
     assert read_scene(scene_file("objects: []")).objects == ()
 
@@ -138,10 +138,10 @@ def test_meshes_outside_the_folder_are_not_read(scene_file, tmp_path_factory):
 
 
 def test_meshes_through_package_references(scene_file, tmp_path):
-    folder = tmp_path / "things/meshes"
+    folder = tmp_path / "parts/meshes"
     folder.mkdir(parents=True)
     (folder / "part.obj").write_text(TETRAHEDRON)
-    path = scene_file("objects: [{name: part, type: mesh, file: package://things/meshes/part.obj}]")
+    path = scene_file("objects: [{name: part, type: mesh, file: package://parts/meshes/part.obj}]")
     assert read_scene(path, package_paths=[tmp_path]).objects[0].shape.filename == str(folder / "part.obj")
 
 
@@ -152,7 +152,7 @@ def test_bundled_scenes_are_valid(name):
     np.testing.assert_array_equal(scene.T_world_base, np.eye(4))
 
 
-def test_objects_from_messages_are_checked_like_those_from_files():
+def test_objects_from_mappings_are_validated():
     made = object_from_mapping({"name": "ball", "type": "sphere", "radius": "1e-1", "mass": 1})
     assert made.shape == SphereGeometry(0.1)
     with pytest.raises(SceneError, match="radius is -1"):

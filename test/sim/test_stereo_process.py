@@ -1,4 +1,4 @@
-"""The camera in its own process shows what a camera in this one would, and does not hold up the physics."""
+"""The rendering process gives the same frames as in-process rendering and does not block the physics."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def world():
         yield world
 
 
-def test_frames_are_those_of_the_instant_that_was_submitted(world):
-    with StereoProcess(CAMERA) as process, RenderReplica() as mirror:
+def test_frames_show_the_submitted_instant(world):
+    with StereoProcess(CAMERA) as process, RenderReplica() as replica:
         for _ in range(2):
             world.step(10)
             content, view = world.content_and_view()
             assert process.submit(world)
             assert not process.submit(world), "one at a time"
-            world.step(20)  # the world goes on meanwhile
+            world.step(20)  # the world continues during rendering
             frame = process.wait()
-            mirror.load(content)
-            expected = mirror.stereo(CAMERA, view)
+            replica.load(content)
+            expected = replica.stereo(CAMERA, view)
             assert frame.time_ns == expected.time_ns == view.time_ns
             np.testing.assert_array_equal(frame.left, expected.left)
             np.testing.assert_array_equal(frame.right, expected.right)
@@ -58,7 +58,7 @@ def test_frames_are_those_of_the_instant_that_was_submitted(world):
             assert frame.depth.shape == (120, 160) and frame.depth.dtype == np.float32
 
 
-def test_what_is_spawned_and_removed_is_seen(world):
+def test_spawned_and_removed_objects_are_rendered(world):
     T = np.eye(4)
     T[:3, 3] = 0.5, 0.0, 0.1
 
@@ -75,7 +75,7 @@ def test_what_is_spawned_and_removed_is_seen(world):
         assert nearest() == without
 
 
-def test_submitting_takes_a_fraction_of_rendering(world):
+def test_submit_does_not_wait_for_rendering(world):
     with StereoProcess(CAMERA) as process:
         process.submit(world)
         process.wait()
@@ -90,12 +90,12 @@ def test_submitting_takes_a_fraction_of_rendering(world):
         assert process.poll() is None
 
 
-def test_asking_without_submitting_is_an_error(world):
+def test_wait_without_submit_is_an_error(world):
     with StereoProcess(CAMERA) as process, pytest.raises(RenderError, match="submit"):
         process.wait()
 
 
-def test_a_worker_that_dies_is_reported(world):
+def test_dead_worker_is_reported(world):
     with StereoProcess(CAMERA) as process:
         process.submit(world)
         os.kill(process.pid, signal.SIGKILL)
@@ -105,13 +105,13 @@ def test_a_worker_that_dies_is_reported(world):
             process.submit(world)
 
 
-def test_a_worker_that_does_not_start_is_reported():
+def test_worker_that_does_not_start_is_reported():
     with pytest.raises(RenderError, match="ended"):
         StereoProcess(CAMERA, command=[sys.executable, "-c", "import sys; sys.exit(3)"])
 
 
-def test_the_process_ends_with_its_owner():
-    """Also when the owner is killed and cannot close anything."""
+def test_process_ends_with_its_owner():
+    """Also when the owner is killed without closing it."""
     code = (
         "import sys, time; from manipapy_core.sim import *\n"
         "import numpy as np\n"
@@ -140,7 +140,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def test_a_worker_of_ones_own_keeps_the_frames(world, tmp_path):
+def test_custom_worker_keeps_the_frames(world, tmp_path):
     program = (
         "import sys; from manipapy_core.sim.render.stereo_worker import serve, connection_from_arguments\n"
         "def keep(frame, camera):\n"

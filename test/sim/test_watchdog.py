@@ -1,4 +1,4 @@
-"""When commands stop coming, the arm itself is looked at: it stops, it stays, it never falls."""
+"""The arm after a command timeout: it stops, holds and never falls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip insta
 
 
 def in_motion(world: SimWorld, name: str, speed: float, **options):
-    """An arm whose joints all turn at this speed [rad/s] under effort control, the gripper standing still."""
+    """An arm with all joints at this speed [rad/s] under effort control and the gripper at rest."""
     robot = world.add_robot(arm(name), q=HOME[name], **options)
     turning = robot.chain.limits.effort > 0
     turning[6 if name == "ur5" else 7 :] = False
@@ -28,7 +28,7 @@ def in_motion(world: SimWorld, name: str, speed: float, **options):
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 @pytest.mark.parametrize("speed", [0.3, 1.0])
-def test_moving_arm_stands_within_50_ms_of_the_last_command(name, speed):
+def test_moving_arm_stops_within_50_ms_of_the_last_command(name, speed):
     with SimWorld() as world:
         robot = in_motion(world, name, speed)
         world.step(19)
@@ -44,7 +44,7 @@ def test_moving_arm_stands_within_50_ms_of_the_last_command(name, speed):
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_hold_carries_the_arm_and_never_sends_zeros(name):
+def test_hold_supports_the_arm_and_never_sends_zero_effort(name):
     with SimWorld() as world:
         robot = in_motion(world, name, 1.0)
         for _ in range(200):
@@ -67,7 +67,7 @@ def test_no_joint_speeds_up_while_the_arm_brakes():
         assert np.abs(robot.state().qd).max() < 0.02
 
 
-def test_before_the_first_command_the_arm_holds_and_any_command_is_welcome():
+def test_arm_holds_until_the_first_command():
     with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
         world.step(1000)
@@ -77,7 +77,7 @@ def test_before_the_first_command_the_arm_holds_and_any_command_is_welcome():
         assert not robot.status().held
 
 
-def test_after_a_timeout_commands_wait_for_enable():
+def test_commands_after_a_timeout_need_enable():
     with SimWorld() as world:
         robot = in_motion(world, "ur5", 0.3)
         world.step(100)
@@ -85,7 +85,7 @@ def test_after_a_timeout_commands_wait_for_enable():
         with pytest.raises(CommandRefused, match="enable"):
             robot.command(DriveMode.POSITION, goal)
         robot.enable()
-        world.step(50)  # enabled and not commanded: still held
+        world.step(50)  # enabled without a command: still held
         assert np.abs(robot.state().qd).max() < 1e-3
         robot.command(DriveMode.POSITION, goal)
         world.step(1000)
@@ -93,7 +93,7 @@ def test_after_a_timeout_commands_wait_for_enable():
         assert robot.status().timeouts == 1
 
 
-def test_the_policy_command_lets_a_fresh_command_resume():
+def test_resume_policy_command_accepts_a_new_command():
     with SimWorld() as world:
         settings = DriveSettings(resume=ResumePolicy.COMMAND)
         robot = in_motion(world, "ur5", 0.3, settings=settings)
@@ -102,7 +102,7 @@ def test_the_policy_command_lets_a_fresh_command_resume():
         assert not robot.status().held
 
 
-def test_a_stream_of_nan_is_no_stream_of_commands():
+def test_nan_commands_do_not_feed_the_watchdog():
     with SimWorld() as world:
         robot = in_motion(world, "ur5", 0.3)
         for _ in range(50):
@@ -113,7 +113,7 @@ def test_a_stream_of_nan_is_no_stream_of_commands():
         assert np.abs(robot.state().qd).max() < 0.01
 
 
-def test_other_timeouts_and_other_modes():
+def test_timeouts_per_mode():
     with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"], settings=DriveSettings(command_timeout=0.005))
         robot.command(DriveMode.EFFORT, np.zeros(3), robot.joint_names[3:])
@@ -131,20 +131,20 @@ def test_other_timeouts_and_other_modes():
         assert robot.state().q[1] == pytest.approx(-1.2, abs=1e-6)
 
 
-def test_a_requested_hold_stops_the_arm_and_waits_for_enable():
+def test_requested_hold_stops_the_arm_until_enable():
     with SimWorld() as world:
         robot = in_motion(world, "panda", 0.5)
         robot.hold()
         world.step(40)
         assert np.abs(robot.state().qd).max() < 0.02
-        with pytest.raises(CommandRefused, match="a hold was asked for"):
+        with pytest.raises(CommandRefused, match="a hold was requested"):
             robot.command(DriveMode.EFFORT, np.zeros(8))
         robot.enable(robot.joint_names[:7])
         robot.command(DriveMode.POSITION, HOME["panda"][:7], robot.joint_names[:7])
         assert set(robot.status().held) == {"panda_finger_joint1"}
 
 
-def test_hold_is_stiff_against_a_push():
+def test_hold_is_stiff_against_external_forces():
     with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
         world.step(100)

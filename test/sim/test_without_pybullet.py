@@ -1,4 +1,4 @@
-"""What happens where PyBullet is not installed, or not needed."""
+"""Behaviour without PyBullet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_importing_the_simulation_does_not_load_pybullet():
     assert run("import sys, manipapy_core.sim\nprint('pybullet' in sys.modules)").strip() == "False"
 
 
-def test_a_world_without_pybullet_names_the_extra():
+def test_missing_pybullet_error_names_the_extra():
     text = run(
         ABSENT + "from manipapy_core.sim import SimWorld, SimulationUnavailable\n"
         "try:\n    SimWorld()\nexcept SimulationUnavailable as error:\n    print(error)"
@@ -32,7 +32,7 @@ def test_scene_files_can_be_checked_without_pybullet():
     assert run(ABSENT + "from manipapy_core.sim import read_scene\nprint(read_scene('table').name)").strip() == "table"
 
 
-def test_a_window_without_a_display_is_refused_in_words():
+def test_gui_without_a_display_is_refused():
     text = run(
         "import os; os.environ.pop('DISPLAY', None)\n"
         "from manipapy_core.sim import SimWorld, SimulationUnavailable\n"

@@ -1,4 +1,4 @@
-"""Simulated time, repeatability to the last bit, saved states, and use from several threads."""
+"""Simulated time, bitwise repeatability, saved states and thread safety."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sim.arms import HOME, arm
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
 
 LOW = [0.5, 0.9, 0.1, -1.9, 0.1, 2.2, 0.7, 0.02]
-"""A position of the panda that it reaches through the things on the table."""
+"""A configuration of the panda that it reaches by pushing objects on the table."""
 
 
 def busy_world() -> SimWorld:
@@ -26,7 +26,7 @@ def busy_world() -> SimWorld:
 
 
 def run(world: SimWorld, steps: int) -> np.ndarray:
-    """Positions of everything after every tenth step, on the way to LOW."""
+    """Joint positions and object poses after every tenth step towards LOW."""
     robot, rows = world.robots["panda"], []
     robot.command(DriveMode.POSITION, LOW)
     for _ in range(steps // 10):
@@ -36,15 +36,15 @@ def run(world: SimWorld, steps: int) -> np.ndarray:
     return np.array(rows)
 
 
-def test_two_runs_are_equal_to_the_last_bit():
+def test_two_runs_are_bitwise_equal():
     with busy_world() as one, busy_world() as two:
         first = run(one, 1200)
         assert np.array_equal(first, run(two, 1200))
-        # And something did happen: the arm has pushed things about.
+        # The arm did push objects.
         assert {contact.other for contact in one.robots["panda"].contacts()}
 
 
-def test_reset_repeats_the_first_run_to_the_last_bit():
+def test_run_after_reset_is_bitwise_equal():
     with busy_world() as world:
         first = run(world, 1200)
         world.reset()
@@ -54,7 +54,7 @@ def test_reset_repeats_the_first_run_to_the_last_bit():
         assert world.time == 0.0
 
 
-def test_what_follows_a_restore_repeats_to_the_last_bit():
+def test_run_after_restore_is_bitwise_equal():
     with busy_world() as world:
         run(world, 600)
         saved = world.save()
@@ -67,17 +67,17 @@ def test_what_follows_a_restore_repeats_to_the_last_bit():
         world.discard(saved)
 
 
-def test_a_state_that_does_not_fit_is_refused():
+def test_invalid_snapshot_is_refused():
     with SimWorld() as world, SimWorld() as other:
         saved = world.save()
         with pytest.raises(SnapshotError, match="another world"):
             other.restore(saved)
         world.spawn(SceneObject("box", BoxGeometry([0.1, 0.1, 0.1])))
-        with pytest.raises(SnapshotError, match="came or went"):
+        with pytest.raises(SnapshotError, match="added or removed"):
             world.restore(saved)
 
 
-def test_time_is_the_number_of_steps_and_stands_still_when_paused():
+def test_time_counts_steps_and_stops_when_paused():
     with SimWorld() as world:
         world.step(7)
         assert (world.time_ns, world.time) == (7_000_000, pytest.approx(0.007))
@@ -89,7 +89,7 @@ def test_time_is_the_number_of_steps_and_stands_still_when_paused():
         assert world.tick() and world.time_ns == 11_000_000
 
 
-def test_gravity_and_step_are_checked_and_obeyed():
+def test_gravity_and_time_step_are_validated_and_applied():
     with pytest.raises(InputError, match="time_step"):
         SimWorld(time_step=0.5)
     with pytest.raises(InputError, match="gravity"):
@@ -101,7 +101,7 @@ def test_gravity_and_step_are_checked_and_obeyed():
         np.testing.assert_array_equal(world.object_pose("box"), np.eye(4))
 
 
-def test_a_closed_world_says_so_and_leaves_others_alone():
+def test_closed_world_raises_and_others_continue():
     world = SimWorld()
     world.close()
     world.close()
@@ -111,7 +111,7 @@ def test_a_closed_world_says_so_and_leaves_others_alone():
         assert other.time == 0.0
 
 
-def test_one_thread_steps_while_others_spawn_command_and_look():
+def test_concurrent_step_spawn_command_and_query():
     with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
         stop = threading.Event()

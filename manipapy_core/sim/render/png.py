@@ -1,4 +1,4 @@
-"""Pictures as PNG files, without an imaging library, and the textures of scene objects."""
+"""PNG files without an imaging library, and the textures of scene objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXTURE_SIZE = 512
 
 
 def png_bytes(image: Image) -> bytes:
-    """A picture as the content of a PNG file.
+    """An image as the content of a PNG file.
 
     Args:
         image: Red, green and blue from 0 to 255, shape (height, width, 3).
@@ -29,7 +29,7 @@ def png_bytes(image: Image) -> bytes:
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
         raise ShapeError("image", "(height, width, 3) of uint8", image.shape)
     height, width, _ = image.shape
-    # Every row is preceded by the number of its filter. 2 stores differences to the row above, which pack well.
+    # Every row starts with its filter type. Type 2 stores differences to the row above, which compress well.
     difference = np.diff(image.reshape(height, -1), axis=0, prepend=np.zeros((1, 3 * width), np.uint8))
     rows = np.concatenate([np.full((height, 1), 2, np.uint8), difference], axis=1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
@@ -38,12 +38,12 @@ def png_bytes(image: Image) -> bytes:
 
 
 def write_png(path: str | os.PathLike[str], image: Image) -> None:
-    """Save a picture; see `png_bytes`."""
+    """Save an image; see `png_bytes`."""
     Path(path).write_bytes(png_bytes(image))
 
 
 def texture_image(texture: Texture) -> Image:
-    """A square picture in greys, to be multiplied by the colour of an object; the same on every call."""
+    """A square grey image, multiplied by the colour of an object; deterministic."""
     y, x = np.mgrid[0:TEXTURE_SIZE, 0:TEXTURE_SIZE] / TEXTURE_SIZE
     if texture is Texture.CHECKER:
         shade = np.where((np.floor(x * 32) + np.floor(y * 32)) % 2 == 0, 1.0, 0.90)
@@ -58,7 +58,7 @@ def texture_image(texture: Texture) -> Image:
 
 
 def _speckle() -> Array:
-    """Spots of several sizes, so that stereo finds detail from near and from far."""
+    """Spots of several sizes, so that stereo matching works near and far."""
     random = np.random.default_rng(1)
     shade = np.zeros((TEXTURE_SIZE, TEXTURE_SIZE))
     for spots in (16, 64, 128):
@@ -68,7 +68,7 @@ def _speckle() -> Array:
 
 
 def _wood(x: Array, y: Array) -> Array:
-    """Long grain along x: streaks of several widths, bent a little, and the joints of boards."""
+    """Wood grain along x: wavy streaks of several widths, and the joints of boards."""
     random = np.random.default_rng(2)
     bent = y + 0.01 * np.sin(2 * np.pi * x * 2) + 0.004 * np.sin(2 * np.pi * (5 * x + 3 * y))
     shade = np.zeros_like(x)

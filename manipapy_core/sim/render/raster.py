@@ -1,8 +1,7 @@
-"""A small renderer for stereo cameras, compiled: what PyBullet's needs forty milliseconds for takes this one two.
+"""Compiled rasteriser for stereo cameras: an image takes 2 ms, with PyBullet's software renderer 40 ms.
 
-Two passes. The first finds the nearest triangle of every pixel, the second gives each pixel its colour, once. Rays go
-through the centres of pixels, so that depth is exact there. There are no shadows and no gloss: a matcher of stereo
-pairs needs neither.
+Two passes: the first finds the nearest triangle of every pixel, the second shades each pixel once. Rays pass through
+pixel centres, so that depth is exact there. There are no shadows and no specular light; stereo matching needs neither.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from .png import TEXTURE_SIZE, texture_image
 from .surfaces import Surface
 
 SKY = (214, 224, 236)
-"""Colour where nothing is."""
+"""Background colour."""
 
 Drawn = tuple[NDArray[np.uint8], NDArray[np.float32]]
-"""Colours, shape (height, width, 3), and depth along z [m], shape (height, width), inf where nothing is."""
+"""Colours, shape (height, width, 3), and depth along z [m], shape (height, width), inf at the background."""
 
 
-class Stage:
-    """Bodies that are drawn together; only where they are changes.
+class Rasteriser:
+    """Renders a fixed set of bodies at changing poses.
 
     Args:
-        surfaces: Of the bodies, in the order of their poses.
+        surfaces: One per body, in the order of the poses.
     """
 
     def __init__(self, surfaces: Sequence[Surface]):
@@ -49,24 +48,24 @@ class Stage:
         ambient: float,
         diffuse: float,
     ) -> list[Drawn]:
-        """Pictures of one instant by several equal cameras.
+        """Images of one instant by several equal cameras.
 
         Args:
             T_world_body: Poses of the bodies, shape (4, 4) each.
             pinhole: Of all cameras.
             T_world_optical: Poses of the cameras, shape (4, 4) each.
-            towards_lamp: Direction to the lamp in the world.
-            ambient: Share of light that comes from everywhere, 0 to 1.
-            diffuse: Share that comes from the lamp, 0 to 1.
+            towards_lamp: Direction to the light in the world.
+            ambient: Ambient light, 0 to 1.
+            diffuse: Diffuse light, 0 to 1.
         """
-        pictures = [_empty(pinhole) for _ in T_world_optical]
+        images = [_empty(pinhole) for _ in T_world_optical]
         if self._all is None:
-            return pictures
+            return images
         lamp = np.asarray(towards_lamp, dtype=np.float64) / np.linalg.norm(towards_lamp)
         poses = np.stack(T_world_body)
         numbers = np.array([pinhole.fx, pinhole.fy, pinhole.cx, pinhole.cy, pinhole.near, pinhole.far])
-        for T, (rgb, depth) in zip(T_world_optical, pictures, strict=True):
-            _paint(
+        for T, (rgb, depth) in zip(T_world_optical, images, strict=True):
+            _rasterise(
                 self._all.corners,
                 self._all.normals,
                 self._all.texture,
@@ -75,14 +74,14 @@ class Stage:
                 self._bodies,
                 np.ascontiguousarray(lie.inverse(T) @ poses),
                 np.array([ambient, diffuse], dtype=np.float64),
-                # The lamp as each body sees it.
+                # Direction to the light in the frame of each body.
                 np.ascontiguousarray(lamp @ poses[:, :3, :3]),
                 _textures(),
                 numbers,
                 rgb,
                 depth,
             )
-        return pictures
+        return images
 
 
 def _empty(pinhole: Pinhole) -> Drawn:
@@ -92,7 +91,7 @@ def _empty(pinhole: Pinhole) -> Drawn:
 
 @functools.cache
 def _textures() -> NDArray[np.uint8]:
-    """Greys of all textures in the order of `Texture`, each from fine to coarse, one row each."""
+    """Mipmaps of all textures in the order of `Texture`, from fine to coarse, one row each."""
     pyramids = []
     for texture in Texture:
         level = texture_image(texture)[..., 0].astype(np.float64)
@@ -105,30 +104,30 @@ def _textures() -> NDArray[np.uint8]:
 
 
 @njit(cache=True, nogil=True)
-def _paint(corners, normals, texture, colours, patterns, bodies, T, shares, lamp, textures, numbers, rgb, depth):  # type: ignore[no-untyped-def]
+def _rasterise(corners, normals, texture, colours, patterns, bodies, T, shares, lamp, textures, numbers, rgb, depth):  # type: ignore[no-untyped-def]
     rows, columns = depth.shape
-    nearness = np.zeros((rows, columns), np.float32)  # 1 / z of what is nearest so far
+    nearness = np.zeros((rows, columns), np.float32)  # 1 / z of the nearest triangle so far
     owner = np.full((rows, columns), -1, np.int32)
     near = numbers[4]
-    # A triangle that is cut at the near plane becomes two; each has the slopes of 1/z, u/z, v/z and light/z.
+    # A triangle clipped at the near plane becomes two; each has the slopes of 1/z, u/z, v/z and light/z.
     count = corners.shape[0]
     slopes = np.empty((2 * count, 12))
-    seen, light = np.empty((3, 3)), np.empty(3)
+    view, light = np.empty((3, 3)), np.empty(3)
     corner = np.empty((4, 7))  # x, y, z, u, v, light of a polygon; the last column is 1 / z
     for t in range(count):
         body = bodies[t]
         for k in range(3):
             x, y, z = corners[t, k, 0], corners[t, k, 1], corners[t, k, 2]
             for axis in range(3):
-                seen[k, axis] = T[body, axis, 0] * x + T[body, axis, 1] * y + T[body, axis, 2] * z + T[body, axis, 3]
-        if max(seen[0, 2], seen[1, 2], seen[2, 2]) <= near or _from_behind(seen):
+                view[k, axis] = T[body, axis, 0] * x + T[body, axis, 1] * y + T[body, axis, 2] * z + T[body, axis, 3]
+        if max(view[0, 2], view[1, 2], view[2, 2]) <= near or _back_facing(view):
             continue
         for k in range(3):
             facing = 0.0
             for axis in range(3):
                 facing += normals[t, k, axis] * lamp[body, axis]
             light[k] = shares[0] + shares[1] * max(facing, 0.0)
-        n = _cut(seen, light, texture[t], near, corner)
+        n = _clip(view, light, texture[t], near, corner)
         for k in range(n):
             corner[k, 6] = 1.0 / corner[k, 2]
             corner[k, 0] = numbers[0] * corner[k, 0] * corner[k, 6] + numbers[2]
@@ -137,21 +136,21 @@ def _paint(corners, normals, texture, colours, patterns, bodies, T, shares, lamp
             number = 2 * t + part
             if _slopes(corner, 0, part + 1, part + 2, slopes[number]):
                 _fill(corner, 0, part + 1, part + 2, slopes[number], number, nearness, owner)
-    _colour(nearness, owner, slopes, colours, patterns, textures, numbers[5], rgb, depth)
+    _shade(nearness, owner, slopes, colours, patterns, textures, numbers[5], rgb, depth)
 
 
 @njit(cache=True, nogil=True)
-def _from_behind(seen):  # type: ignore[no-untyped-def]
-    """a · ((b − a) × (c − a)) ≥ 0, with the eye at the origin."""
-    x1, y1, z1 = seen[1, 0] - seen[0, 0], seen[1, 1] - seen[0, 1], seen[1, 2] - seen[0, 2]
-    x2, y2, z2 = seen[2, 0] - seen[0, 0], seen[2, 1] - seen[0, 1], seen[2, 2] - seen[0, 2]
-    across = seen[0, 0] * (y1 * z2 - z1 * y2) + seen[0, 1] * (z1 * x2 - x1 * z2) + seen[0, 2] * (x1 * y2 - y1 * x2)
+def _back_facing(view):  # type: ignore[no-untyped-def]
+    """Back-face test: a · ((b − a) × (c − a)) ≥ 0, with the camera at the origin."""
+    x1, y1, z1 = view[1, 0] - view[0, 0], view[1, 1] - view[0, 1], view[1, 2] - view[0, 2]
+    x2, y2, z2 = view[2, 0] - view[0, 0], view[2, 1] - view[0, 1], view[2, 2] - view[0, 2]
+    across = view[0, 0] * (y1 * z2 - z1 * y2) + view[0, 1] * (z1 * x2 - x1 * z2) + view[0, 2] * (x1 * y2 - y1 * x2)
     return across >= 0.0
 
 
 @njit(cache=True, nogil=True)
-def _cut(triangle, light, texture, near, out):  # type: ignore[no-untyped-def]
-    """The part of a triangle beyond the near plane: three or four corners."""
+def _clip(triangle, light, texture, near, out):  # type: ignore[no-untyped-def]
+    """Clips a triangle at the near plane: three or four corners."""
     n = 0
     for k in range(3):
         j = (k + 1) % 3
@@ -174,7 +173,7 @@ def _cut(triangle, light, texture, near, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _slopes(corner, a, b, c, out):  # type: ignore[no-untyped-def]
-    """What is divided by depth is linear in the picture: value = s₀ x + s₁ y + s₂, four times; False for a line."""
+    """Values over depth are linear in the image: s₀ x + s₁ y + s₂, four times; False for a degenerate triangle."""
     x1, y1 = corner[b, 0] - corner[a, 0], corner[b, 1] - corner[a, 1]
     x2, y2 = corner[c, 0] - corner[a, 0], corner[c, 1] - corner[a, 1]
     area = x1 * y2 - x2 * y1
@@ -193,7 +192,7 @@ def _slopes(corner, a, b, c, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _fill(corner, a, b, c, slope, number, nearness, owner):  # type: ignore[no-untyped-def]
-    """Row by row: the stretch between the two edges that a row crosses."""
+    """Fills a triangle row by row between the two edges that the row crosses."""
     rows, columns = nearness.shape
     lowest = min(corner[a, 1], corner[b, 1], corner[c, 1])
     highest = max(corner[a, 1], corner[b, 1], corner[c, 1])
@@ -219,7 +218,7 @@ def _fill(corner, a, b, c, slope, number, nearness, owner):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _colour(nearness, owner, slopes, colours, patterns, textures, far, rgb, depth):  # type: ignore[no-untyped-def]
+def _shade(nearness, owner, slopes, colours, patterns, textures, far, rgb, depth):  # type: ignore[no-untyped-def]
     rows, columns = depth.shape
     for v in range(rows):
         for u in range(columns):
@@ -237,7 +236,7 @@ def _colour(nearness, owner, slopes, colours, patterns, textures, far, rgb, dept
             if patterns[t] == 0:
                 bright *= 255.0
             else:
-                # How far the place in the texture moves from one pixel to the next: a camera sees the mean of that.
+                # Texture distance between neighbouring pixels, which selects the mipmap level.
                 along = abs(s[3] - x * s[0]) + abs(s[6] - y * s[0])
                 down = abs(s[4] - x * s[1]) + abs(s[7] - y * s[1])
                 bright *= _texel(textures[patterns[t]], x, y, 0.5 * (along + down) * z)
@@ -247,7 +246,7 @@ def _colour(nearness, owner, slopes, colours, patterns, textures, far, rgb, dept
 
 @njit(cache=True, nogil=True)
 def _texel(texture, x, y, width):  # type: ignore[no-untyped-def]
-    """Grey of a place in a texture, from the level whose dots are about as wide, between four dots of it."""
+    """Bilinear texture lookup in the mipmap level that matches the pixel width."""
     size, start = TEXTURE_SIZE, 0
     while size > 1 and width * size > 1.5:
         start += size * size

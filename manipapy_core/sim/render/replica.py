@@ -1,7 +1,7 @@
-"""A copy of a world that is only looked at: no physics, fine shapes, cameras.
+"""A copy of a world for rendering: no physics, fine shapes, cameras.
 
-Rendering takes longer than a physics step by a factor of a thousand, so it never happens in the world itself. A mirror
-gets the content of a world once and its view whenever a picture is wanted, in the same process or in another.
+Rendering takes a thousand times longer than a physics step, so it never happens in the world itself. A replica gets the
+content of a world once and its view for every image, in the same process or in another one.
 """
 
 from __future__ import annotations
@@ -20,48 +20,48 @@ from ...typing import Array
 from ..bullet import BulletClient
 from ..bullet_robot import BulletRobot
 from ..camera import Pinhole, StereoCamera, StereoFrame, view_matrix
-from ..objects import Objects
+from ..objects import BulletObjects
 from ..scene import SceneObject, same
 from ..world_view import WorldContent, WorldView
 from .surfaces import RoundMeshes, Surface, link_surface, object_surface
 
 if TYPE_CHECKING:
-    from .raster import Stage
+    from .raster import Rasteriser
 
 
 @dataclass(frozen=True)
 class Light:
-    """How a picture is lit."""
+    """Light of an image."""
 
     towards: tuple[float, float, float] = (0.5, -0.7, 1.2)
-    """Direction to the lamp in the world."""
+    """Direction to the light in the world."""
     ambient: float = 0.55
     diffuse: float = 0.45
     specular: float = 0.05
 
 
 FLAT = Light(ambient=1.0, diffuse=0.0, specular=0.0)
-"""The colours of things as they are."""
+"""Unlit: the plain colours of objects."""
 
 OBJECT = ""
-"""In place of the name of a link: an object has none."""
+"""In place of a link name, for objects."""
 
 
 class RenderReplica:
-    """Shows worlds to cameras. Close it, or use it in a `with` statement."""
+    """Renders a world. Close it, or use it in a `with` statement."""
 
     def __init__(self) -> None:
         self._client = BulletClient()
         self._round_meshes = RoundMeshes()
-        self._objects = Objects(self._client, collisions=False, visuals=True, round_meshes=self._round_meshes)
+        self._objects = BulletObjects(self._client, collisions=False, visuals=True, round_meshes=self._round_meshes)
         self._robots: dict[str, BulletRobot] = {}
         self._surfaces: dict[tuple[str, str], Surface | None] = {}
-        """By object and an empty name, or by robot and link; None for what only PyBullet can draw."""
-        self._stage: Stage | None = None
+        """By (object, "") or (robot, link); None for meshes, which only PyBullet draws."""
+        self._rasteriser: Rasteriser | None = None
         self._version = -1
 
     def close(self) -> None:
-        """End it; a second call does nothing."""
+        """Close the server; a second call does nothing."""
         self._client.close()
         self._objects.close()
         self._round_meshes.close()
@@ -73,7 +73,7 @@ class RenderReplica:
         self.close()
 
     def load(self, content: WorldContent) -> None:
-        """Take over what came and went since the last time."""
+        """Update the robots and objects."""
         for name in [*self._objects.described]:
             if not same(content.objects.get(name), self._objects.described[name]):
                 self._objects.remove(name)
@@ -96,10 +96,10 @@ class RenderReplica:
                 for link in robot.links.values():
                     if link.visuals:
                         self._surfaces[name, link.name] = link_surface(link)
-        self._version, self._stage = content.version, None
+        self._version, self._rasteriser = content.version, None
 
     def show(self, view: WorldView) -> None:
-        """Put everything where it is at one instant."""
+        """Move all robots and objects to a view."""
         if view.version != self._version:
             raise InputError(f"the view is of content {view.version}, not of {self._version}; load the content first")
         for name, q in view.q.items():
@@ -107,13 +107,13 @@ class RenderReplica:
         for name, T_world_object in view.T_world_object.items():
             self._objects.place(name, T_world_object)
 
-    def picture(
+    def render(
         self, pinhole: Pinhole, T_world_optical: Array, light: Light
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """What a camera sees.
+        """Renders one camera with PyBullet.
 
         Returns:
-            Colours, shape (height, width, 3), and depth along z [m], shape (height, width), inf where nothing is.
+            Colours, shape (height, width, 3), and depth along z [m], shape (height, width), inf at the background.
         """
         client = self._client
         # PyBullet takes matrices column by column.
@@ -136,7 +136,7 @@ class RenderReplica:
         return np.ascontiguousarray(rgb), pinhole.metric_depth(np.asarray(buffer, dtype=np.float32).reshape(shape))
 
     def stereo(self, camera: StereoCamera, view: WorldView, light: Light | None = None) -> StereoFrame:
-        """What a stereo pair sees of a view."""
+        """Renders a stereo pair at a view."""
         light = Light() if light is None else light
         self.show(view)
         T_world_left = self._mount(camera) @ camera.T_mount_left
@@ -148,33 +148,33 @@ class RenderReplica:
         return StereoFrame(view.time_ns, left, right, depth, T_world_left, T_base_left)
 
     def warm_up(self) -> None:
-        """Load all that is compiled, so that the first picture takes no longer than the others."""
-        from .raster import Stage
+        """Compile the rasteriser, so that the first image is not slower."""
+        from .raster import Rasteriser
 
         box = object_surface(SceneObject("box", BoxGeometry(np.ones(3))))
         assert box is not None
         tiny, ahead = Pinhole.from_field_of_view(8, 8, 1.0), lie.pose(None, [0.0, 0.0, 3.0])
-        Stage([box]).draw([ahead], tiny, [np.eye(4)], towards_lamp=(0.0, 0.0, 1.0), ambient=0.5, diffuse=0.5)
+        Rasteriser([box]).draw([ahead], tiny, [np.eye(4)], towards_lamp=(0.0, 0.0, 1.0), ambient=0.5, diffuse=0.5)
 
     def _pair(
         self, camera: StereoCamera, view: WorldView, T_world_left: Array, light: Light
     ) -> Sequence[tuple[NDArray[np.uint8], NDArray[np.float32]]]:
-        """Colours and depth of both cameras, see `picture`."""
+        """Colours and depth of both cameras, see `render`."""
         poses = [T_world_left, T_world_left @ camera.T_left_right]
         surfaces = [surface for surface in self._surfaces.values() if surface is not None]
         if len(surfaces) < len(self._surfaces):
-            # Meshes are PyBullet's business, and so is then the whole picture.
-            return [self.picture(camera.pinhole, T, light) for T in poses]
-        if self._stage is None:
-            from .raster import Stage  # compiled, and only cameras need it
+            # Only PyBullet draws meshes, so it renders the whole image.
+            return [self.render(camera.pinhole, T, light) for T in poses]
+        if self._rasteriser is None:
+            from .raster import Rasteriser  # loads Numba, which only cameras need
 
-            self._stage = Stage(surfaces)
-        placed = [
+            self._rasteriser = Rasteriser(surfaces)
+        body_poses = [
             view.T_world_object[name] if link == OBJECT else self._robots[name].link_pose(link)
             for name, link in self._surfaces
         ]
-        return self._stage.draw(
-            placed,
+        return self._rasteriser.draw(
+            body_poses,
             camera.pinhole,
             poses,
             towards_lamp=light.towards,

@@ -1,7 +1,7 @@
-"""A stereo camera that renders in a process of its own, so that physics keeps its thousand steps a second.
+"""A stereo camera that renders in a separate process, so that the physics keep their 1 kHz.
 
-A pair of pictures takes a hundred milliseconds, a step a fraction of one. The process gets a copy of the world once,
-and the positions of joints and objects whenever a frame is wanted; it shows that instant, whatever happens meanwhile.
+The process gets a copy of the world once and joint positions and object poses for every frame; a frame shows the
+instant of its request.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from ..errors import RenderError
 from ..world import SimWorld
 from .stereo_worker import DEFAULT_PROGRAM, READY
 
-STOP_PATIENCE = 2.0
-"""How long the process may take to end by itself [s]."""
+STOP_TIMEOUT = 2.0
+"""Before the process is terminated [s]."""
 
 
 class StereoProcess:
     """One stereo pair in its own process. Close it, or use it in a `with` statement.
 
-    `submit` hands over an instant and returns at once; `poll` or `wait` fetch the frame, from one thread at a time. One
-    instant is worked on at a time: while the process is busy, `submit` refuses.
+    `submit` requests a frame and returns at once; `poll` or `wait` fetch it, from one thread at a time. There is one
+    request at a time: while the process is busy, `submit` returns False.
     """
 
     def __init__(self, camera: StereoCamera, *, command: Sequence[str] | None = None, start_timeout: float = 30.0):
-        """Start the process and wait until it is ready, which takes a second or two.
+        """Start the process and wait until it is ready, about two seconds.
 
         Args:
-            camera: The pair, and where it is.
-            command: Program and arguments of a worker that keeps the frames (see `stereo_worker`); `poll` then only
-                tells that one was made, by the time it shows. If not given, frames come back here.
+            camera: The stereo pair and its mount.
+            command: Program and arguments of a worker that keeps the frames (see `stereo_worker`); `poll` then
+                returns only the simulated time of the frame. If not given, frames are sent back.
             start_timeout: [s]
 
         Raises:
-            RenderError: The process did not get ready.
+            RenderError: The process was not ready in time.
         """
-        pybullet()  # a missing package is better reported here than there
+        pybullet()  # report a missing package in this process
         self.camera = camera
         self._lock = threading.Lock()
         self._busy = False
         self._version = -1
         worker = [sys.executable, "-c", DEFAULT_PROGRAM] if command is None else list(command)
         here, there = socket.socketpair()
-        # The worker finds this package wherever this process found it.
+        # The worker imports this package from the same paths.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with there:
             self._process = subprocess.Popen(
@@ -65,7 +65,7 @@ class StereoProcess:
         self._connection.send(camera)
 
     def submit(self, world: SimWorld) -> bool:
-        """Ask for a frame of the world as it is now; False if the last one is still being made.
+        """Request a frame of the current state; False while the last request is in progress.
 
         Raises:
             RenderError: The process died or was closed.
@@ -86,10 +86,10 @@ class StereoProcess:
             return True
 
     def poll(self) -> StereoFrame | int | None:
-        """The frame asked for, if it is there.
+        """The requested frame, if it is ready.
 
         Returns:
-            The frame; with a worker that keeps frames, the simulated time that it shows [ns]; None if none is ready.
+            The frame, or its simulated time [ns] if the worker keeps frames; None if it is not ready.
 
         Raises:
             RenderError: The process died.
@@ -100,13 +100,13 @@ class StereoProcess:
         """The frame asked for, as soon as it is there; see `poll`.
 
         Raises:
-            RenderError: None came in time [s], none was asked for, or the process died.
+            RenderError: None came in time [s], none was requested, or the process died.
         """
         if not self._busy:
-            raise RenderError("no frame was asked for; call submit first")
+            raise RenderError("no frame was requested; call submit first")
         answer = self._take(timeout)
         if answer is None:
-            raise RenderError(f"no frame within {timeout:g} s; allow more time or make the pictures smaller")
+            raise RenderError(f"no frame within {timeout:g} s; allow more time or make the images smaller")
         return answer
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class StereoProcess:
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
+        """Process id."""
         return self._process.pid
 
     def _take(self, timeout: float) -> Any:
@@ -140,15 +140,15 @@ class StereoProcess:
         self._connection.close()
         self._busy = False
         code = _end(self._process)
-        return RenderError(f"the rendering process has ended (code {code}); what it said last is on standard error")
+        return RenderError(f"the rendering process has ended (code {code}); see its output on standard error")
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of a worker whose connection is closed, and hurry it if it takes too long."""
-    deadline = time.monotonic() + STOP_PATIENCE
-    for hurry in (None, process.terminate, process.kill):
-        if hurry is not None:
-            hurry()
+    """Wait for a worker whose connection is closed; terminate and then kill it after a timeout."""
+    deadline = time.monotonic() + STOP_TIMEOUT
+    for escalate in (None, process.terminate, process.kill):
+        if escalate is not None:
+            escalate()
         try:
             return process.wait(max(deadline - time.monotonic(), 0.5))
         except subprocess.TimeoutExpired:

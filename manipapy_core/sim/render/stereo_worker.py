@@ -1,7 +1,7 @@
-"""The far side of `stereo_process`: a process that mirrors a world and renders what its stereo camera sees.
+"""The worker of `StereoProcess`: a process with a replica of the world that renders its stereo camera.
 
-Normally the pictures are sent back. A program that wants to use them on the spot, such as to publish them, calls
-`serve` with a `deliver` of its own and is given as the command of `StereoProcess`:
+By default frames are sent back. A program that uses them itself, for example to publish them, calls `serve` with its
+own `deliver` and is passed as the command of `StereoProcess`:
 
     serve(connection_from_arguments(), publish)
 """
@@ -23,34 +23,34 @@ Deliver = Callable[[StereoFrame, StereoCamera], None]
 
 DEFAULT_PROGRAM = "from manipapy_core.sim.render.stereo_worker import *; serve(connection_from_arguments())"
 READY = "ready"
-"""The first word of the worker."""
+"""First message of the worker."""
 
 
 def connection_from_arguments() -> Connection:
-    """The connection to `StereoProcess`, which gives its number as the last argument of the command."""
+    """The connection to `StereoProcess`, whose file descriptor is the last command-line argument."""
     return Connection(int(sys.argv[-1]))
 
 
 def serve(connection: Connection, deliver: Deliver | None = None) -> None:
-    """Render views as they come until the other side stops or is gone.
+    """Render views until the connection is closed.
 
     Args:
         connection: To a `StereoProcess`.
-        deliver: Gets every frame here; without it frames are sent back.
+        deliver: Called with every frame; without it frames are sent back.
     """
-    # Ctrl-C reaches all processes of a terminal; this one ends when the other side closes the connection.
+    # Ctrl-C reaches all processes of a terminal; this one ends when the peer closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     camera: StereoCamera | None = None
-    with RenderReplica() as mirror:
+    with RenderReplica() as replica:
         _send(connection, READY)
-        mirror.warm_up()
+        replica.warm_up()
         while (message := _receive(connection)) is not None:
             if isinstance(message, StereoCamera):
                 camera = message
             elif isinstance(message, WorldContent):
-                mirror.load(message)
+                replica.load(message)
             elif isinstance(message, WorldView) and camera is not None:
-                frame = mirror.stereo(camera, message)
+                frame = replica.stereo(camera, message)
                 if deliver is None:
                     _send(connection, frame)
                 else:
@@ -66,5 +66,5 @@ def _receive(connection: Connection) -> Any:
 
 
 def _send(connection: Connection, answer: StereoFrame | int | str) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the other side is gone; the next receive says so
+    with contextlib.suppress(BrokenPipeError):  # the peer has closed; the next receive returns None
         connection.send(answer)

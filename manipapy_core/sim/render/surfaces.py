@@ -1,8 +1,7 @@
 """Surfaces of objects and links as triangles with normals, texture and colour, each in the frame that moves it.
 
-PyBullet draws a sphere or cylinder with a dozen edges: a ball of 10 cm would be 2 mm too small between them, in the
-depth image too. `RoundMeshes` gives it unit meshes with enough edges for the error to stay below `ROUNDNESS` of the
-radius.
+PyBullet draws spheres and cylinders with about twelve edges: the depth image of a ball of 10 cm would be off by 2 mm.
+`RoundMeshes` provides unit meshes whose error is below `ROUNDNESS` of the radius.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from ..scene import GroundPlane, SceneObject, Texture, solid_parts
 SEGMENTS = 64
 """Edges around a circle."""
 ROUNDNESS = 1.0 - math.cos(math.pi / SEGMENTS)
-"""How far the middle of an edge lies inside the circle, per radius: 1.2e-3."""
+"""Distance of an edge's midpoint from the circle, per radius: 1.2e-3."""
 
 
 class RoundMeshes:
@@ -46,7 +45,7 @@ class RoundMeshes:
         write_obj(self.cylinder, _unit_cylinder())
 
     def replace(self, geometry: Geometry) -> Geometry:
-        """The mesh to draw in place of a sphere or cylinder; anything else as it is."""
+        """The mesh for a sphere or cylinder; any other geometry unchanged."""
         if isinstance(geometry, SphereGeometry):
             return MeshGeometry(self.sphere, self.sphere, np.full(3, geometry.radius))
         if isinstance(geometry, CylinderGeometry):
@@ -56,7 +55,7 @@ class RoundMeshes:
         return geometry
 
     def close(self) -> None:
-        """Delete the files; PyBullet has read them by then."""
+        """Delete the files."""
         self._folder.cleanup()
 
 
@@ -69,37 +68,37 @@ def _unit_cylinder() -> Triangles:
 
 
 GREY: RGBA = (0.7, 0.7, 0.7, 1.0)
-"""Of links without a colour."""
+"""Default colour of links."""
 FLOOR = 8.0
-"""Edge of the square that is drawn for an endless plane [m]."""
+"""Edge of the square drawn for the ground plane [m]."""
 EDGE = {Texture.PLAIN: 1.0, Texture.CHECKER: 8.0, Texture.SPECKLE: 0.35, Texture.WOOD: 1.0}
-"""Edge of the square that a texture covers [m], so that its detail is as fine on small things as on large ones."""
+"""Edge of the square that a texture covers [m], so that its detail is the same on small and large objects."""
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Triangles that move together."""
+    """Triangles of one body."""
 
     corners: Array
-    """In the frame of the body [m], counterclockwise seen from outside, shape (triangles, 3, 3)."""
+    """In the frame of the body [m], counterclockwise from outside, shape (triangles, 3, 3)."""
     normals: Array
     """At the corners, shape (triangles, 3, 3)."""
     texture: Array
-    """Place of the corners in the texture, 0 to 1, shape (triangles, 3, 2)."""
+    """Texture coordinates of the corners, shape (triangles, 3, 2)."""
     colours: NDArray[np.float32]
     """Red, green, blue, 0 to 1, shape (triangles, 3)."""
     patterns: NDArray[np.int32]
-    """Number of the texture in the order of `Texture`, shape (triangles,)."""
+    """Index of the texture in `Texture`, shape (triangles,)."""
 
     @classmethod
     def join(cls, parts: Sequence[Surface]) -> Surface:
-        """All in one."""
+        """Concatenates surfaces."""
         names = cls.__dataclass_fields__
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 def object_surface(item: SceneObject) -> Surface | None:
-    """Of an object, in its own frame; None if it has a mesh, which only PyBullet reads."""
+    """Surface of an object in its own frame; None for meshes, which only PyBullet draws."""
     if isinstance(item.shape, GroundPlane):
         return _placed(
             triangles([rectangle_patch(1.0, 1.0)]),
@@ -114,7 +113,7 @@ def object_surface(item: SceneObject) -> Surface | None:
 
 
 def link_surface(link: Link) -> Surface | None:
-    """Of a link with something to see, in its own frame; None if it has a mesh."""
+    """Surface of a link with visuals in its own frame; None for meshes."""
     shapes = link.visuals
     return _all([_surface(s.geometry, s.T_link_shape, s.rgba or GREY, Texture.PLAIN) for s in shapes])
 
@@ -129,7 +128,7 @@ def _all(parts: Sequence[Surface | None]) -> Surface | None:
 def _surface(geometry: Geometry, T_body_shape: Array, rgba: RGBA, texture: Texture) -> Surface | None:
     if isinstance(geometry, BoxGeometry):
         size = np.asarray(geometry.size)
-        # Two sides to an axis, four corners to a side; across it run the other two axes.
+        # Two sides per axis and four corners per side, spanned by the other two axes.
         sides = [(size[(axis + 1) % 3], size[(axis + 2) % 3]) for axis in range(3) for _ in range(2)]
         return _placed(
             triangles(box_patches(np.ones(3))), size, np.repeat(sides, 4, axis=0), T_body_shape, rgba, texture
@@ -145,15 +144,15 @@ def _surface(geometry: Geometry, T_body_shape: Array, rgba: RGBA, texture: Textu
 
 
 def _placed(mesh: Triangles, size: Array, spans: Array, T_body_shape: Array, rgba: RGBA, texture: Texture) -> Surface:
-    """Triangles of a unit shape where and as large as they are.
+    """Scales and places the triangles of a unit shape.
 
     Args:
-        spans: What the texture's whole width and height would cover [m], shape (2,) or (corners, 2).
+        spans: Length of the whole texture along its two axes [m], shape (2,) or (corners, 2).
     """
     R, p = T_body_shape[:3, :3], T_body_shape[:3, 3]
     count = len(mesh.faces)
     return Surface(
-        # Sizes stretch along the axes that normals of boxes and cylinders point along or are equal across.
+        # Scaling keeps the normals: it is along or uniform across them for boxes, cylinders and spheres.
         (mesh.points * size @ R.T + p)[mesh.faces],
         (mesh.normals @ R.T)[mesh.faces],
         (mesh.texture * spans / EDGE[texture])[mesh.faces],

@@ -1,4 +1,4 @@
-"""Pictures for people: PNG files, shadows where they belong, the colours of the description."""
+"""Still images: PNG files, shadows and colours."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def decode(data: bytes) -> np.ndarray:
     return np.cumsum(rows[:, 1:], axis=0, dtype=np.uint8).reshape(height, width, 3)
 
 
-def test_png_files_hold_the_picture(tmp_path):
+def test_png_round_trip(tmp_path):
     image = np.random.default_rng(0).integers(0, 256, (13, 7, 3), dtype=np.uint8)
-    write_png(tmp_path / "picture.png", image)
-    np.testing.assert_array_equal(decode((tmp_path / "picture.png").read_bytes()), image)
+    write_png(tmp_path / "image.png", image)
+    np.testing.assert_array_equal(decode((tmp_path / "image.png").read_bytes()), image)
     with pytest.raises(ShapeError, match="height"):
         png_bytes(image[..., 0])
 
 
-def test_a_ball_casts_a_soft_shadow_on_the_side_away_from_the_sun():
+def test_ball_casts_a_soft_shadow_away_from_the_sun():
     T = np.eye(4)
     T[2, 3] = 0.3
     small = {"width": 160, "height": 160, "lights": 15, "supersample": 1}
@@ -48,30 +48,30 @@ def test_a_ball_casts_a_soft_shadow_on_the_side_away_from_the_sun():
         world.spawn(SceneObject("floor", GroundPlane(), rgba=(0.8, 0.8, 0.8, 1.0)))
         bare = render(world, **view).astype(float).mean(axis=2)
         world.spawn(SceneObject("ball", SphereGeometry(0.12), T, rgba=(0.9, 0.1, 0.1, 1.0)))
-        picture = render(world, **view).astype(float)
-    grey = picture.mean(axis=2)
-    ball = picture[..., 0] > 1.5 * picture[..., 1]
+        image = render(world, **view).astype(float)
+    grey = image.mean(axis=2)
+    ball = image[..., 0] > 1.5 * image[..., 1]
     darker = (grey < 0.9 * bare) & ~ball
     v, u = np.nonzero(darker)
-    # The sun stands at +x, −y; seen from above x is to the right and y up, so the shadow falls left and up.
+    # The sun is at +x, −y; from above x is to the right and y up, so the shadow is to the left and up.
     assert len(v) > 50 and u.mean() < 79 and v.mean() < 79
     half = (grey > 0.75 * bare) & darker
     assert half.any(), "the edge of the shadow is soft"
 
 
-def test_the_arm_is_in_the_middle_in_its_own_colours(tmp_path):
+def test_arm_is_centred_in_its_own_colours(tmp_path):
     with SimWorld() as world:
         world.add_robot(arm("ur5"), q=HOME["ur5"])
-        picture = render(world, width=200, height=140, lights=6, supersample=1).astype(float)
-    assert picture.shape == (140, 200, 3)
-    red, blue = picture[..., 0], picture[..., 2]
+        image = render(world, width=200, height=140, lights=6, supersample=1).astype(float)
+    assert image.shape == (140, 200, 3)
+    red, blue = image[..., 0], image[..., 2]
     caps = blue > red + 25  # the blue caps of the joints
     assert caps.sum() > 20
     v, u = np.nonzero(caps)
     assert 50 < u.mean() < 150 and 30 < v.mean() < 110
 
 
-def test_a_world_without_robots_can_be_drawn_too():
+def test_world_without_robots_is_rendered():
     with SimWorld() as world:
         world.spawn(SceneObject("box", BoxGeometry([0.2, 0.2, 0.2])))
         assert render(world, width=40, height=30, lights=4, supersample=1).shape == (30, 40, 3)
