@@ -1,4 +1,4 @@
-"""Polytopes of an arm at one configuration: velocity, small motion, force, acceleration, and what is in reach soon.
+"""Polytopes of an arm at one configuration: velocity, small motion, force, acceleration and reachable space.
 
 Each is the exact image of a joint set at the tip, in one to three dimensions, of translation or of rotation, written in
 base axes or tip axes. All of them refer to the tip, constrained or not.
@@ -22,7 +22,7 @@ from .polytope import Polytope
 from .projection import project
 
 LARGEST_FORCE = 1e5
-"""Where an arm at a singularity can hold any force, the polytope ends here [N or N m]."""
+"""Bound of the polytope where a singular arm can hold any force [N or N m]."""
 GRAVITY = (0.0, 0.0, -9.81)
 
 
@@ -37,7 +37,7 @@ def tip_map(
 
     Args:
         q: Joint positions [rad or m], shape (n,).
-        directions: Rows to look along instead of x, y and z, in the chosen axes, shape (1 to 3, 3).
+        directions: Rows to project on instead of x, y and z, in the chosen axes, shape (1 to 3, 3).
 
     Returns:
         Shape (d, n).
@@ -168,8 +168,8 @@ def reachable_polytope(
 
     Args:
         qd: Joint velocities now [rad/s or m/s], shape (n,); at rest if not given.
-        horizon: T [s], short enough for the Jacobian and the dynamics to stay what they are.
-        near: Things that must not be hit.
+        horizon: T [s], short enough for the Jacobian and the dynamics to stay constant.
+        near: Points near obstacles.
     """
     if not horizon > 0.0:
         raise InputError(f"horizon is {horizon}; give a time above zero [s]")
@@ -212,7 +212,7 @@ def _velocity_terms(
     """J̇ q̇: the acceleration of the tip's origin (or of its rotation) when the joints do not accelerate."""
     rate = kernels_of(chain).body_jacobian_derivative.run(q, qd) @ qd
     twist = kernels_of(chain).body_jacobian.run(q) @ qd
-    # Tip axes turn: what they see of the velocity's change lacks ω × v.
+    # Tip axes rotate: the derivative in them lacks ω × v.
     term = rate[:3] if motion is Motion.ROTATION else rate[3:] + np.cross(twist[:3], twist[3:])
     if axes is Axes.BASE:
         term = kernels_of(chain).forward.run(q)[:3, :3] @ term

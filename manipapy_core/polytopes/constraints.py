@@ -1,4 +1,4 @@
-"""What joints may do, as joint sets: velocities, small motions and efforts, with limits and things in the way.
+"""Joint sets of allowed velocities, small motions and efforts, under limits and obstacles.
 
 velocities     damped limits: q̇ ≤ (1 − ((q − m)/(u − m))²) q̇max above the middle m, the same below
 small motions  lower − q ≤ dq ≤ upper − q, and not beyond the linearisation limit
@@ -21,13 +21,13 @@ from .near_points import JointAxes, NearPoints
 
 
 class ObstacleLaw(enum.Enum):
-    """How fast a point may come nearer to an object at a distance d."""
+    """Highest speed at which a point may approach an object at a distance d."""
 
     DAMPER = "velocity damper"
     """speed · (d − security)/(influence − security) [m/s] (Faverjon and Tournassoud 1987)."""
     PAPER = "danger field"
-    """k d² − d, as printed for constrained manipulability polytopes, k in 1/m. The numbers are read as m/s. Nearer than
-    1/k it demands a retreat."""
+    """k d² − d, as printed for constrained manipulability polytopes, k in 1/m. The result is taken as m/s. Below
+    1/k it requires a retreat."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Avoidance:
 
     law: ObstacleLaw = ObstacleLaw.DAMPER
     influence: float = 0.3
-    """Farther away nothing is damped [m]."""
+    """Distance beyond which obstacles do not limit velocities [m]."""
     security: float = 0.01
-    """Here approach ends [m]."""
+    """Distance at which the speed of approach is zero [m]."""
     speed: float = 1.0
-    """Of approach at the influence distance [m/s]."""
+    """Highest speed of approach at the influence distance [m/s]."""
     retreat: bool = False
-    """Whether the damper demands to go back when nearer than the security distance; if not, it asks to stay."""
+    """Whether the damper requires a retreat below the security distance; if not, approach is zero there."""
     danger: float = 10.0
     """k of the danger field [1/m]."""
 
@@ -103,13 +103,13 @@ def velocity_set(
     near: NearPoints | None = None,
     avoidance: Avoidance = Avoidance(),
 ) -> JointSet:
-    """Joint velocities that are allowed [rad/s or m/s].
+    """Allowed joint velocities [rad/s or m/s].
 
     Args:
         q: Joint positions [rad or m], shape (n,).
         speed: Velocity limits [rad/s or m/s], a number or shape (n,); the chain's if not given.
         damping: Slow down towards position limits.
-        near: Things that must not be hit.
+        near: Points near obstacles.
         avoidance: How they bound velocities.
     """
     limits = chain.limits.velocity if speed is None else np.broadcast_to(np.asarray(speed, dtype=np.float64), chain.n)
@@ -130,14 +130,14 @@ def motion_set(
     near: NearPoints | None = None,
     security: float = 0.0,
 ) -> JointSet:
-    """Small joint motions from q that are allowed [rad or m].
+    """Allowed small joint motions from q [rad or m].
 
     Args:
         q: Joint positions [rad or m], shape (n,).
-        linearisation: How far a joint may move before the Jacobian is no longer trusted [rad or m], a number or (n,).
+        linearisation: Largest joint motion for which the Jacobian is taken as constant [rad or m], a number or (n,).
         position_limits: Stay inside the joint limits.
-        near: Things that must not be hit: no point comes nearer than its distance.
-        security: Of which so much is kept [m].
+        near: Points near obstacles; none moves farther than its distance.
+        security: Distance to keep [m].
     """
     q = np.asarray(q, dtype=np.float64)
     reach = np.broadcast_to(np.asarray(linearisation, dtype=np.float64), (chain.n,))
@@ -145,7 +145,7 @@ def motion_set(
         raise InputError("linearisation must be above zero and finite, a number or one per joint")
     lower, upper = -reach, reach
     if position_limits:
-        # A joint that stands outside its limits is asked back, as far as the linearisation reaches.
+        # A joint outside its limits must move back, as far as the linearisation allows.
         lower, upper = np.maximum(lower, chain.limits.lower - q), np.minimum(upper, chain.limits.upper - q)
         lower, upper = np.minimum(lower, reach), np.maximum(upper, -reach)
     joints = JointSet.box(lower, upper)

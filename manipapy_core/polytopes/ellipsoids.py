@@ -1,4 +1,4 @@
-"""Ellipsoids of velocity, force and acceleration: what a unit ball of joint efforts or motions becomes at the tip.
+"""Velocity, force and acceleration ellipsoids: the image at the tip of a ball of joint motions or efforts.
 
 Each is written in base axes or tip axes, about the tip, for translation or for rotation.
 """
@@ -26,7 +26,7 @@ class Axes(enum.Enum):
 
 
 class Motion(enum.Enum):
-    """Which half of a twist or wrench is looked at."""
+    """Translational or rotational part of a twist or wrench."""
 
     TRANSLATION = "translation"
     ROTATION = "rotation"

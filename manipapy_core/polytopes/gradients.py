@@ -1,4 +1,4 @@
-"""How a polytope's volume changes with the configuration, exactly, faces that cuts make included.
+"""Exact gradient of a polytope's volume by the configuration, including the faces that cuts make.
 
     dV = ∫ (normal speed of the surface) dA
 
@@ -65,7 +65,7 @@ def volume_gradient(polytope: Polytope, rates: SetRates) -> Array:
     y = polytope.preimages[polytope.triangles[solid]].mean(axis=1)
     status, costs = multipliers(polytope.normals, polytope.source.matrix * unit.half, unit.A, unit.b)
     if status != OPTIMAL:
-        raise NotSolved("a face of the polytope could not be proved again", "compute the polytope anew")
+        raise NotSolved("the linear program of a face did not converge", "compute the polytope again")
     n = joints.n
     with np.errstate(divide="ignore", invalid="ignore"):
         bounds = np.where(unit.half > 0.0, costs[:, :n] / unit.half, 0.0)

@@ -1,7 +1,11 @@
-"""The hull of a solid projection, grown facet by facet; Numba.
+"""The hull of a three-dimensional projection, grown facet by facet; compiled by Numba.
 
-Each facet asks for the point of the set that lies farthest beyond it. The point either makes the hull grow, or proves
-that the facet belongs to the set. Facets on a plane that is proved already are not asked.
+The support point of the set along the normal of a facet either extends the hull, or proves that the facet is part of
+the surface. Facets on a plane that is already proved are skipped.
+
+Written by hand because the points come one at a time from linear programs that the hull itself asks for. Qhull's
+half-space intersection in joint space and the hull of the mapped corners (SciPy) take 2.8 ms without obstacle rows and
+4.9 ms with 24 of them, this hull with its programs 0.07 ms and 0.29 ms in the same run (benchmarks/polytope.py).
 """
 
 from __future__ import annotations
@@ -9,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import njit
-from .simplex import FULL, OPTIMAL, support
+from .simplex import OPTIMAL, OUT_OF_CAPACITY, support
 
-ROUNDING = 1e-11
-"""Corners are known this well, as a share of the projected box."""
+CORNER_ACCURACY = 1e-11
+"""Accuracy of corners, as a share of the projected box."""
 
 
 @njit(cache=True, nogil=True)
@@ -33,7 +37,7 @@ def set_plane(X, corners, facet, planes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def height(planes, facet, X, point):  # type: ignore[no-untyped-def]
-    """How far a point lies beyond a facet."""
+    """Signed distance of a point beyond the plane of a facet."""
     return (
         planes[facet, 0] * X[point, 0]
         + planes[facet, 1] * X[point, 1]
@@ -69,11 +73,11 @@ def are_neighbours(corners, one, other):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def facets_that_see(point, visible, X, corners, planes, alive, facets, front):  # type: ignore[no-untyped-def]
-    """Finds the facets that a point lies beyond, from the one that it lies farthest beyond to neighbours of neighbours.
+def visible_facets(point, visible, X, corners, planes, alive, facets, front):  # type: ignore[no-untyped-def]
+    """Finds the connected facets that are visible from a point, beginning at the one that it lies farthest beyond.
 
-    The normal of a sliver is uncertain, so one elsewhere may seem to see the point by a hair's breadth. To replace it
-    as well would turn the surface inside out.
+    The normal of a sliver is uncertain, so a facet elsewhere may appear visible within rounding. Replacing it as well
+    would turn the surface inside out.
     """
     count, best = 0, visible
     for facet in range(facets):
@@ -97,9 +101,9 @@ def facets_that_see(point, visible, X, corners, planes, alive, facets, front):  
 
 @njit(cache=True, nogil=True)
 def insert(point, visible, X, corners, planes, alive, proved, facets, starts, ends, front):  # type: ignore[no-untyped-def]
-    """Replaces the facets that see a point by a fan from their rim to it; returns the new number of facets or −1."""
+    """Replaces the facets visible from a point by a fan from their rim to it; returns the number of facets or −1."""
     edges = 0
-    for i in range(facets_that_see(point, visible, X, corners, planes, alive, facets, front)):
+    for i in range(visible_facets(point, visible, X, corners, planes, alive, facets, front)):
         facet = front[i]
         alive[facet] = False
         for side in range(3):
@@ -126,7 +130,7 @@ def insert(point, visible, X, corners, planes, alive, proved, facets, starts, en
         corners[free, 0], corners[free, 1], corners[free, 2] = starts[e], ends[e], point
         size = set_plane(X, corners, free, planes)
         alive[free] = True
-        proved[free] = size < 1e-14  # too thin for a normal: nothing can be asked of it
+        proved[free] = size < 1e-14  # too thin for a normal
         facets = max(facets, free + 1)
     return facets
 
@@ -149,7 +153,7 @@ def grow_hull(N, A, b, gap, visible, Y, X, count, tetrahedron, corners, planes, 
     """Grows the hull of the points X[:count] to that of the set.
 
     Args:
-        gap: A facet that the set surpasses by less than this is proved.
+        gap: A facet is proved if no point of the set lies farther beyond it.
         visible: A point must lie this far beyond a facet to replace it.
         corners: Receives the facets, shape (most, 3); planes their normals and offsets, shape (most, 4).
 
@@ -161,31 +165,31 @@ def grow_hull(N, A, b, gap, visible, Y, X, count, tetrahedron, corners, planes, 
     known, planes_known = np.empty((most, 4)), 0
     starts, ends, front = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     first_facets(X, tetrahedron, corners, planes, alive)
-    facets, asked = 4, 0
+    facets, current = 4, 0
     for point in range(count):
         if facets < 0:
-            return FULL, count, 0
+            return OUT_OF_CAPACITY, count, 0
         facets = insert(point, visible, X, corners, planes, alive, proved, facets, starts, ends, front)
     while True:
-        looked = 0
-        while looked < facets and (not alive[asked] or proved[asked]):
-            asked, looked = (asked + 1) % facets, looked + 1
-        if looked == facets:
+        checked = 0
+        while checked < facets and (not alive[current] or proved[current]):
+            current, checked = (current + 1) % facets, checked + 1
+        if checked == facets:
             break
         if planes_known == most:
-            return FULL, count, 0
-        if is_proved_plane(planes, asked, known, planes_known, gap):
-            proved[asked] = True
+            return OUT_OF_CAPACITY, count, 0
+        if is_proved_plane(planes, current, known, planes_known, gap):
+            proved[current] = True
             continue
         if count == X.shape[0]:
-            return FULL, count, 0
-        status = support(planes[asked], N, A, b, Y, X, count, c, scratch)
+            return OUT_OF_CAPACITY, count, 0
+        status = support(planes[current], N, A, b, Y, X, count, c, scratch)
         if status != OPTIMAL:
             return status, count, facets
-        proved[asked] = True
-        if height(planes, asked, X, count) <= gap:
+        proved[current] = True
+        if height(planes, current, X, count) <= gap:
             for a in range(4):
-                known[planes_known, a] = planes[asked, a]
+                known[planes_known, a] = planes[current, a]
             planes_known += 1
             continue
         twin = False
@@ -195,13 +199,13 @@ def grow_hull(N, A, b, gap, visible, Y, X, count, tetrahedron, corners, planes, 
                 and abs(X[i, 1] - X[count, 1]) < gap
                 and abs(X[i, 2] - X[count, 2]) < gap
             ):
-                twin = True  # the normal of a sliver is uncertain: it asks for a corner that is there
+                twin = True  # the normal of a sliver is uncertain: its support point is a known corner
                 break
         if twin:
             continue
         facets = insert(count, visible, X, corners, planes, alive, proved, facets, starts, ends, front)
         if facets < 0:
-            return FULL, count, 0
+            return OUT_OF_CAPACITY, count, 0
         count += 1
     kept = 0
     for facet in range(facets):
@@ -218,8 +222,8 @@ def grow_hull(N, A, b, gap, visible, Y, X, count, tetrahedron, corners, planes, 
 def is_closed_and_convex(X, count, corners, facets, planes, tolerance):  # type: ignore[no-untyped-def]
     """Euler's count for a triangulated sphere, and no point beyond any facet.
 
-    Corners are known to `ROUNDING`, so the plane of a sliver tips by that over its height. Planes are moved outwards
-    until no corner is beyond, within the tolerance or what a sliver does not know better.
+    Corners are known to `CORNER_ACCURACY`, so the plane of a sliver tips by that over its height. Planes are moved
+    outwards until no corner is beyond, within the tolerance or the uncertainty of a sliver.
     """
     used = np.zeros(count, np.bool_)
     for facet in range(facets):
@@ -234,7 +238,7 @@ def is_closed_and_convex(X, count, corners, facets, planes, tolerance):  # type:
         beyond = 0.0
         for i in range(count):
             beyond = max(beyond, height(planes, facet, X, i))
-        if beyond > tolerance and beyond * sliver_height(X, corners, facet) > ROUNDING:
+        if beyond > tolerance and beyond * sliver_height(X, corners, facet) > CORNER_ACCURACY:
             return False
         planes[facet, 3] += beyond
     return True

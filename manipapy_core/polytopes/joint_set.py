@@ -1,4 +1,4 @@
-"""What joints may do at once: a box and linear rows, and the same scaled to the unit box for the linear programs."""
+"""Joint sets: bounds and linear inequalities, and the same scaled to the unit box for the linear programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..typing import Array
 
 
 class NotSolved(ManipapyError):
-    """A computation that should always end with an answer did not: the numbers are too badly scaled."""
+    """A computation did not converge: the numbers are too badly scaled."""
 
     def __init__(self, what: str, cure: str):
         super().__init__(f"{what}; {cure}")
@@ -23,7 +23,7 @@ class NotSolved(ManipapyError):
 
 @dataclass(frozen=True, eq=False)
 class UnitSet:
-    """A joint set in coordinates t with −1 ≤ t ≤ 1 and A t ≤ b, no row of A with more than 1 as its sum of sizes."""
+    """A joint set in coordinates t with −1 ≤ t ≤ 1 and A t ≤ b, every row of A with an absolute sum of at most 1."""
 
     centre: Array
     """y = centre + half · t, shape (n,)."""
@@ -32,9 +32,9 @@ class UnitSet:
     """Rows that can bind, shape (k, n)."""
     b: Array
     kept: NDArray[np.int64]
-    """Numbers of those rows in the joint set, shape (k,)."""
+    """Indices of those rows in the joint set, shape (k,)."""
     scale: Array
-    """What each row was divided by, shape (k,)."""
+    """Divisor of each row, shape (k,)."""
     empty: bool
     """True if one row or bound alone can never be met."""
 
@@ -101,7 +101,7 @@ class JointSet:
         A = self.A * half
         b = self.b - self.A @ centre
         reach = np.abs(A).sum(axis=1)
-        # A row that no joint moves is a statement about the present, met or not.
+        # A row without coefficients holds for all y or for none.
         still = reach <= 1e-14 * (np.abs(self.A).max(axis=1, initial=0.0) + 1e-300)
         size = np.where(still, 1.0, reach)
         share = b / size
@@ -124,5 +124,5 @@ def farthest_point(joints: JointSet, direction: ArrayLike) -> Array | None:
     if status == EMPTY:
         return None
     if status != OPTIMAL:
-        raise NotSolved("a linear program did not end", "remove rows that are nearly multiples of each other")
+        raise NotSolved("a linear program did not converge", "remove rows that are nearly multiples of each other")
     return unit.centre + unit.half * t

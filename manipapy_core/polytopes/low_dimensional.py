@@ -1,6 +1,7 @@
-"""First points of a projection, its dimension, and the whole of it where that is less than three; Numba.
+"""Dimension of a projected set, and polytopes of dimension zero, one and two; the searches are compiled by Numba.
 
-The set is {N y : −1 ≤ y ≤ 1, A y ≤ b} with N of three rows. Where the set is flat, that is found and answered.
+The set is {N y : −1 ≤ y ≤ 1, A y ≤ b} with N of three rows. `spread` takes first support points and finds how many
+dimensions they span; `grow_polygon` finds the corners of a flat set; `flat_polytope` makes the result from corners.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import njit
-from .simplex import FULL, OPTIMAL, support
+from ..typing import Array
+from .polytope import Polytope, Source
+from .simplex import OPTIMAL, OUT_OF_CAPACITY, support
 
 FIRST_POINTS = 12
-"""Support points that `spread` takes: both ways along three axes, two directions across, and one normal."""
+"""Support points of `spread`, at most: along three axes, two directions across and one normal, with both signs."""
 
 
 @njit(cache=True, nogil=True)
@@ -47,11 +50,11 @@ def spread(N, A, b, flat, Y, X, frame, corners, c, scratch):  # type: ignore[no-
     for a in range(3):
         frame[0, a] = (X[corners[1], a] - X[corners[0], a]) / widest
     complete(frame)
-    for way in range(1, 3):
+    for direction in range(1, 3):
         for _ in range(2):
             for a in range(3):
-                frame[way, a] = -frame[way, a]
-            status = support(frame[way], N, A, b, Y, X, count, c, scratch)
+                frame[direction, a] = -frame[direction, a]
+            status = support(frame[direction], N, A, b, Y, X, count, c, scratch)
             if status != OPTIMAL:
                 return status, 0, 0
             count += 1
@@ -99,7 +102,7 @@ def cross(a, b, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def complete(frame):  # type: ignore[no-untyped-def]
-    """Two more directions at right angles to the first."""
+    """Two directions orthogonal to the first."""
     least = 0
     for a in range(1, 3):
         if abs(frame[0, a]) < abs(frame[0, least]):
@@ -117,15 +120,15 @@ def complete(frame):  # type: ignore[no-untyped-def]
 def grow_polygon(N, A, b, gap, Y, X, count, frame, corners, ring, c, scratch):  # type: ignore[no-untyped-def]
     """Corners in order of a flat set, in the plane of the first two directions of `frame`.
 
-    Each edge asks for the point farthest beyond it; the polygon is done when no edge has one.
+    The support point along the normal of an edge extends the polygon, until no edge has one beyond it.
 
     Returns:
         Status, number of corners (their numbers are in `ring`, counter-clockwise), points taken.
     """
     ring[0], ring[1] = corners[0], corners[1]
-    length, edge, quiet = 2, 0, 0
+    length, edge, proved = 2, 0, 0
     direction = np.empty(3)
-    while quiet < length:
+    while proved < length:
         first, second = ring[edge], ring[(edge + 1) % length]
         u = v = 0.0
         for a in range(3):
@@ -134,9 +137,9 @@ def grow_polygon(N, A, b, gap, Y, X, count, frame, corners, ring, c, scratch):  
             v += step * frame[1, a]
         size = np.sqrt(u * u + v * v)
         if count >= X.shape[0]:
-            return FULL, length, count
+            return OUT_OF_CAPACITY, length, count
         for a in range(3):
-            direction[a] = (v * frame[0, a] - u * frame[1, a]) / size  # to the right of the way round
+            direction[a] = (v * frame[0, a] - u * frame[1, a]) / size  # outward normal
         status = support(direction, N, A, b, Y, X, count, c, scratch)
         if status != OPTIMAL:
             return status, length, count
@@ -147,7 +150,62 @@ def grow_polygon(N, A, b, gap, Y, X, count, frame, corners, ring, c, scratch):  
             for i in range(length, edge + 1, -1):
                 ring[i] = ring[i - 1]
             ring[edge + 1] = count
-            length, count, quiet = length + 1, count + 1, 0
+            length, count, proved = length + 1, count + 1, 0
         else:
-            edge, quiet = (edge + 1) % length, quiet + 1
+            edge, proved = (edge + 1) % length, proved + 1
     return OPTIMAL, length, count
+
+
+def flat_polytope(source: Source, points: Array, preimages: Array, dimension: int) -> Polytope:
+    """A polytope from its corners.
+
+    Args:
+        points: One, two, or the corners of a polygon in order; shape (corners, d).
+        preimages: Shape (corners, n).
+        dimension: 0, 1 or 2.
+    """
+    d = points.shape[1]
+    along, across = _directions(points, dimension)
+    normals = [across, -across]
+    offsets = [across @ points[0], -across @ points[0]]
+    measure, triangles = 1.0, np.zeros((0, 3), np.int64)
+    if dimension == 1:
+        ends = points @ along[0]
+        normals += [along, -along]
+        offsets += [ends.max(keepdims=True), -ends.min(keepdims=True)]
+        measure = float(ends.max() - ends.min())
+    elif dimension == 2:
+        flat = (points - points[0]) @ along.T
+        following = np.roll(flat, -1, axis=0)
+        measure = 0.5 * float((flat[:, 0] * following[:, 1] - flat[:, 1] * following[:, 0]).sum())
+        if measure < 0.0:  # the corners run clockwise in this basis
+            points, preimages, flat = points[::-1], preimages[::-1], flat[::-1]
+            following, measure = np.roll(flat, -1, axis=0), -measure
+        edges = following - flat
+        outward = np.column_stack([edges[:, 1], -edges[:, 0]])
+        outward /= np.linalg.norm(outward, axis=1, keepdims=True)
+        normals.append(outward @ along)
+        offsets.append((outward * flat).sum(axis=1) + (outward @ along) @ points[0])
+        fan = np.arange(1, len(points) - 1)
+        triangles = np.column_stack([np.zeros_like(fan), fan, fan + 1])
+    elif dimension == 0:
+        measure = 0.0 if d else 1.0
+    return Polytope(
+        np.ascontiguousarray(points),
+        triangles,
+        dimension,
+        measure,
+        np.ascontiguousarray(preimages),
+        source,
+        np.concatenate(normals).reshape(-1, d),
+        np.concatenate(offsets),
+    )
+
+
+def _directions(points: Array, dimension: int) -> tuple[Array, Array]:
+    """Orthonormal rows along the set and across it."""
+    d = points.shape[1]
+    if dimension == 0:
+        return np.zeros((0, d)), np.eye(d)
+    _, _, basis = np.linalg.svd(points - points.mean(axis=0), full_matrices=True)
+    return basis[:dimension], basis[dimension:]

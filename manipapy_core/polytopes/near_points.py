@@ -1,8 +1,8 @@
-"""Which points of an arm are near something, and how joints move them.
+"""Closest points between an arm and its obstacles, and the Jacobians of such points.
 
-Links are taken as their covering spheres: a distance is never too large, and too small by the spheres' overshoot at
-most. Several points are kept per link and object, so that a wall beside a link gives more than one row, and so does
-a cloud of camera points.
+Links are represented by their covering spheres: a distance is never too large, and too small by the spheres' overshoot
+at most. Several points are kept per link and object, so that a wall beside a link gives more than one row, and so does
+a point cloud.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ..model.chain import Chain
 from ..typing import Array
 
 STEP = 1e-6
-"""For the direction of a distance by differences [m]."""
+"""Step of the finite differences of a distance [m]."""
 WORLD = -1
-"""In place of a body, for what stands still."""
+"""Body index of static objects."""
 
 
 @dataclass(frozen=True, eq=False)
 class NearPoints:
-    """Pairs of a sphere of the arm and something near it, nearest first."""
+    """Pairs of a sphere of the arm and a nearby object or link, nearest first."""
 
     names: tuple[tuple[str, str], ...]
-    """Link (or carried object) and what it is near."""
+    """Link (or carried object) and the object or link near it."""
     distance: Array
     """Between their surfaces [m], shape (count,); negative where the spheres overlap."""
     normal: Array
@@ -47,14 +47,14 @@ class NearPoints:
     body: NDArray[np.int64]
     """Which body of the chain carries the sphere, shape (count,)."""
     other_body: NDArray[np.int64]
-    """Which body carries the other; WORLD for what stands still, shape (count,)."""
+    """Which body carries the other; WORLD for static objects, shape (count,)."""
 
     def __len__(self) -> int:
         return len(self.distance)
 
 
 class JointAxes:
-    """Axes of a chain at one configuration, and what they do to points."""
+    """Joint axes of a chain at one configuration, and the Jacobians of points that they move."""
 
     def __init__(self, chain: Chain, q: ArrayLike):
         self.chain = chain
@@ -115,14 +115,14 @@ def near_points(
     per_pair: int = 3,
     self_collision: bool = True,
 ) -> NearPoints:
-    """Everything near the arm at one configuration.
+    """Closest points of an arm to its world and to itself, at one configuration.
 
     Args:
-        world: What stands around; None for nothing.
+        world: Obstacles; None for an empty world.
         q: Joint positions [rad or m], shape (n,).
-        influence: Pairs farther apart do not count [m].
+        influence: Pairs farther apart are left out [m].
         per_pair: Most points per pair of a link and an object, or of two links.
-        self_collision: Whether pairs of links count.
+        self_collision: Whether to include pairs of links.
     """
     if not influence > 0.0 or per_pair < 1:
         raise InputError(f"influence is {influence} and per_pair {per_pair}; give a distance above 0 and at least 1")
@@ -137,18 +137,18 @@ def near_points(
         centres = np.concatenate([spheres[index][0] for index in moving])
         radii = np.concatenate([spheres[index][1] for index in moving])
         owner = np.concatenate([np.full(len(spheres[index][1]), index) for index in moving])
-        for thing in snapshot.objects.values():
-            gap = _distances(thing.shape, thing.T_base_object, centres) - radii
+        for item in snapshot.objects.values():
+            gap = _distances(item.shape, item.T_base_object, centres) - radii
             chosen = _nearest_per_owner(gap, owner, influence, per_pair)
             if not len(chosen):
                 continue
-            allowed = [snapshot.may_touch(groups[index].name, thing.name) for index in owner[chosen]]
+            allowed = [snapshot.may_touch(groups[index].name, item.name) for index in owner[chosen]]
             chosen = chosen[~np.array(allowed)]
-            distance, away = _to_object(thing.shape, thing.T_base_object, centres[chosen])
+            distance, away = _to_object(item.shape, item.T_base_object, centres[chosen])
             other = centres[chosen] - distance[:, None] * away
             bodies = np.array([(groups[index].frame - 1, WORLD) for index in owner[chosen]]).reshape(-1, 2)
             rows.append(np.column_stack([gap[chosen], -away, centres[chosen], radii[chosen], other, bodies]))
-            names += [(groups[index].name, thing.name) for index in owner[chosen]]
+            names += [(groups[index].name, item.name) for index in owner[chosen]]
     if self_collision:
         for pair in pairs:
             a, b = groups[pair.first], groups[pair.second]
@@ -221,7 +221,7 @@ def _to_object(shape: Shape, T: Array, points: Array) -> tuple[Array, Array]:
     """Signed distance of points (count, 3) to an object, and the unit direction away from it, in the base frame."""
     local = (points - T[:3, 3]) @ T[:3, :3]
     if isinstance(shape, PointCloud):
-        # The points themselves, not the cells of the checker: directions need to be exact.
+        # The points themselves, not the cells of the checker, because the directions must be exact.
         nearest = shape.points[_squares(local, shape.points).argmin(axis=1)]
         distance = np.linalg.norm(local - nearest, axis=1)
         away = (local - nearest) / np.maximum(distance, 1e-12)[:, None]
@@ -235,7 +235,7 @@ def _to_object(shape: Shape, T: Array, points: Array) -> tuple[Array, Array]:
 
 
 def _nearest_per_owner(gap: Array, owner: NDArray[np.int64], influence: float, most: int) -> NDArray[np.int64]:
-    """Numbers of the smallest gaps of every owner, at most so many each."""
+    """Indices of the smallest gaps of every owner, at most so many each."""
     near = np.flatnonzero(gap < influence)
     if not len(near):
         return near

@@ -13,7 +13,7 @@ from .projection import project
 
 
 class Unbounded(InputError):
-    """Half-spaces whose intersection goes on without end."""
+    """Half-spaces whose intersection is unbounded."""
 
     def __init__(self, direction: Array, limit: float):
         super().__init__(

@@ -1,4 +1,4 @@
-"""`Polytope`: a convex set of the tip by its corners, its half-spaces and its surface, whatever its dimension."""
+"""`Polytope`: a convex set by its corners, its half-spaces and its surface, of any dimension up to three."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Polytope:
     offsets: Array = field(repr=False)
     """Shape (faces,)."""
     checked: bool = True
-    """False where the quick way had failed its own check and a slower one was taken."""
+    """False where the first hull failed its check and was computed again in rotated coordinates."""
 
     @property
     def d(self) -> int:
@@ -112,7 +112,7 @@ class Polytope:
     def margin(self, points: ArrayLike) -> float:
         """Capacity margin: the least distance of any of the points to any face, negative for a point outside.
 
-        With the corners of a required polytope as points it tells how much the requirement may grow.
+        With the corners of a required polytope as points it is how much the requirement may grow.
 
         Args:
             points: Shape (..., d).
@@ -145,7 +145,7 @@ class Polytope:
 
     def _require_points(self, what: str) -> None:
         if self.is_empty:
-            raise InputError(f"an empty polytope has no {what}; ask `is_empty` first")
+            raise InputError(f"an empty polytope has no {what}; check `is_empty` first")
 
 
 def empty_polytope(source: Source) -> Polytope:

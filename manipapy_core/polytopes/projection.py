@@ -1,9 +1,9 @@
 """Exact projection of a joint set to the tip: corners, half-spaces, surface and volume.
 
-The set {matrix · y + offset : y in a box, A y ≤ b} is found by asking for farthest points, one linear program each,
-until every face of their hull is proved to be a face of the set. Before that, coordinates are changed so that the
-projected box is as long as it is wide; afterwards the hull is checked (Euler's count, convexity). A hull that fails
-is grown again in turned coordinates, so that what is returned has passed.
+The set {matrix · y + offset : y in a box, A y ≤ b} is found from support points, one linear program each, until every
+face of their hull is proved to be a face of the set. Before that, coordinates are whitened so that the projected box is
+about as long as wide; afterwards the hull is checked (Euler's count, convexity). A hull that fails the check is grown
+again in rotated coordinates, so every polytope that is returned has passed.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, ShapeError
 from ..jit import njit
 from ..typing import Array
-from .flat import flat_polytope
 from .hull3d import grow_hull, is_closed_and_convex
 from .joint_set import JointSet, NotSolved, UnitSet
-from .low_dimensional import grow_polygon, spread
+from .low_dimensional import flat_polytope, grow_polygon, spread
 from .polytope import Polytope, Source, empty_polytope
-from .simplex import BROKEN, EMPTY, FULL, OPTIMAL, memory
+from .simplex import EMPTY, INVALID_HULL, OPTIMAL, OUT_OF_CAPACITY, memory
 
 FLAT = 1e-7
 """A set thinner than this share of its length is flat."""
 GAP, VISIBLE, CONVEX = 1e-10, 1e-11, 1e-8
 """Tolerances of the hull, as shares of the projected box: proof of a face, replacing one, the final check."""
-USUAL, MOST = (256, 640), (4000, 16000)
-"""Room for points and facets: what nearly always does, and what is taken where it does not."""
-TURNS = 6
-"""How many turned coordinate systems are tried after the first."""
+FIRST_CAPACITY, LARGE_CAPACITY = (256, 640), (4000, 16000)
+"""Capacity for points and facets: at first, and where that is exceeded."""
+ROTATED_ATTEMPTS = 6
+"""Rotated coordinate systems that are tried after the first."""
 
 
 @njit(cache=True, nogil=True)
@@ -55,7 +54,7 @@ def _whiten(M, N, L):  # type: ignore[no-untyped-def]
             return rank
         for j in range(n):
             N[rank, j] = rest[best, j] / size
-        for _ in range(2):  # once more takes away what rounding has left
+        for _ in range(2):  # the second pass removes the rounding errors of the first
             for row in range(d):
                 along = 0.0
                 for j in range(n):
@@ -68,7 +67,7 @@ def _whiten(M, N, L):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _grow(N, A, b, gap, visible, points, facets):  # type: ignore[no-untyped-def]
-    """Everything about a set that one call can find, with room for so many points and facets."""
+    """Dimension, corners and surface of a set, with capacity for so many points and facets."""
     k, n = A.shape
     scratch, c = memory(n, k), np.empty(n)
     Y, X = np.empty((points, n)), np.empty((points, 3))
@@ -80,7 +79,7 @@ def _grow(N, A, b, gap, visible, points, facets):  # type: ignore[no-untyped-def
     if status == OPTIMAL and dimension == 3:
         status, count, used = grow_hull(N, A, b, gap, visible, Y, X, count, first, corners, planes, c, scratch)
         if status == OPTIMAL and not is_closed_and_convex(X, count, corners, used, planes, CONVEX):
-            status = BROKEN
+            status = INVALID_HULL
     elif status == OPTIMAL and dimension == 2:
         status, length, count = grow_polygon(N, A, b, gap, Y, X, count, frame, first, ring, c, scratch)
     return status, dimension, X[:count], Y[:count], corners[:used], planes[:used], ring[:length]
@@ -99,8 +98,8 @@ def _inverse(L):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _tidy(X, Y, corners, planes, L, centre, joint_centre, half):  # type: ignore[no-untyped-def]
-    """Back to the coordinates of the caller: the points that are corners, each plane once, and the volume."""
+def _in_caller_coordinates(X, Y, corners, planes, L, centre, joint_centre, half):  # type: ignore[no-untyped-def]
+    """Result in the coordinates of the caller: the points that are corners, each plane once, and the volume."""
     n = Y.shape[1]
     number, count = np.full(X.shape[0], -1), 0
     for facet in range(corners.shape[0]):
@@ -159,7 +158,7 @@ def project(matrix: ArrayLike, joints: JointSet, offset: ArrayLike | None = None
         offset: Added to every point, shape (d,).
 
     Returns:
-        A polytope in d dimensions; flat and empty ones are answers.
+        A polytope in d dimensions; it may be flat or empty.
     """
     M = np.array(matrix, dtype=np.float64)
     if M.ndim != 2 or not 1 <= M.shape[0] <= 3 or M.shape[1] != joints.n:
@@ -176,32 +175,32 @@ def project(matrix: ArrayLike, joints: JointSet, offset: ArrayLike | None = None
     # x = centre + L z, where z are coordinates in which the projected box is about as long as wide
     N, L = np.zeros((3, joints.n)), np.zeros((d, d))
     rank = _whiten(M * unit.half, N, L)
-    status, dimension, X, Y, corners, planes, ring, checked = _grown(N, unit)
+    status, dimension, X, Y, corners, planes, ring, checked = _checked_growth(N, unit)
     if status == EMPTY:
         return empty_polytope(source)
     centre = M @ unit.centre + shift
     if dimension < 3 or d < 3:
         preimages = unit.centre + unit.half * Y[ring]
         return flat_polytope(source, X[ring, :rank] @ L[:, :rank].T + centre, preimages, dimension)
-    points, preimages, triangles, normals, offsets, volume = _tidy(
+    points, preimages, triangles, normals, offsets, volume = _in_caller_coordinates(
         X, Y, corners, planes, L, centre, unit.centre, unit.half
     )
     return Polytope(points, triangles, 3, volume, preimages, source, normals, offsets, checked)
 
 
-def _grown(N: Array, unit: UnitSet) -> tuple[Any, ...]:
-    """`_grow` until its answer passes the check; the last element tells whether the first did."""
-    found = _grow(N, unit.A, unit.b, GAP, VISIBLE, *USUAL)
-    if found[0] == FULL:
-        found = _grow(N, unit.A, unit.b, GAP, VISIBLE, *MOST)
+def _checked_growth(N: Array, unit: UnitSet) -> tuple[Any, ...]:
+    """`_grow` until the hull passes its check; the last element is True if the first attempt did."""
+    found = _grow(N, unit.A, unit.b, GAP, VISIBLE, *FIRST_CAPACITY)
+    if found[0] == OUT_OF_CAPACITY:
+        found = _grow(N, unit.A, unit.b, GAP, VISIBLE, *LARGE_CAPACITY)
     if found[0] in (OPTIMAL, EMPTY):
         return (*found, True)
     rng = np.random.default_rng(0)
-    for attempt in range(TURNS):
+    for attempt in range(ROTATED_ATTEMPTS):
         turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         factor = 10.0 ** (attempt // 2)
         status, dimension, X, Y, corners, planes, ring = _grow(
-            turn @ N, unit.A, unit.b, GAP * factor, VISIBLE * factor, *MOST
+            turn @ N, unit.A, unit.b, GAP * factor, VISIBLE * factor, *LARGE_CAPACITY
         )
         if status in (OPTIMAL, EMPTY):
             planes[:, :3] = planes[:, :3] @ turn

@@ -3,7 +3,11 @@
 A dual simplex for bounded variables on a condensed tableau. The slack b − A y of a cut is bounded too: by 0, and by
 b + 1 because rows are scaled to |A y| ≤ 1. With two finite bounds everywhere, any basis meets the optimality conditions
 of any c once each nonbasic variable sits at the right bound. So there is no first phase, the origin need not be
-feasible, and a program begins where the one before it ended, which for a similar c is a few pivots away.
+feasible, and a program starts warm from the basis of the one before it, which for a similar c is a few pivots away.
+
+Written by hand because a polytope of seven joints takes about one such program per corner and face, 86 without cuts
+and 239 with 24 cuts (medians of random scenes). All of them take 0.06 and 1.3 ms with the hull, where a single call of
+`scipy.optimize.linprog` (HiGHS) takes 1.4 and 2.3 ms in the same run.
 """
 
 from __future__ import annotations
@@ -12,19 +16,20 @@ import numpy as np
 
 from ..jit import njit
 
-OPTIMAL, EMPTY, STUCK, FULL, BROKEN = range(5)
-"""How a computation ends; the last two are of hulls: more points or facets than there is room for, and a hull that
-fails its check."""
-FEASIBLE = 1e-12
-"""Violation of a bound that is let pass."""
-PIVOT = 1e-10
-"""Smaller numbers are not divided by."""
-TIE = 1e-13
-TRUSTED = 1e-10
-"""Violation of a cut by the answer itself after which it is computed afresh."""
-FRESH_AFTER = 60
-"""Pivots after which the tableau is written anew, before rounding adds up."""
-CAREFUL_AFTER, MOST_PIVOTS = 150, 600
+OPTIMAL, EMPTY, NOT_CONVERGED, OUT_OF_CAPACITY, INVALID_HULL = range(5)
+"""Status of a computation; the last two are of hulls: more points or facets than the capacity, and a hull that fails
+its check."""
+FEASIBILITY_TOLERANCE = 1e-12
+"""Accepted violation of a bound."""
+PIVOT_TOLERANCE = 1e-10
+"""Smallest pivot element."""
+TIE_TOLERANCE = 1e-13
+RESIDUAL_TOLERANCE = 1e-10
+"""Violation of a cut by the solution above which it is computed again from a new tableau."""
+REFACTOR_AFTER = 60
+"""Pivots after which the tableau is computed again from A and b, because rounding errors add up."""
+BLAND_AFTER, PIVOT_LIMIT = 150, 600
+"""Pivots after which the first candidate is taken, which cannot cycle; and after which the search is given up."""
 
 
 @njit(cache=True, nogil=True)
@@ -34,7 +39,7 @@ def memory(n, k):  # type: ignore[no-untyped-def]
     Tableau and right-hand side (k, n + 1); variables in the basis (k,); those outside it (n,); 1 where they sit at
     their upper bound (n,); values of the basic ones (k,); reduced costs (n,); pivots since the tableau was written.
     """
-    pivots = np.full(1, FRESH_AFTER, np.int64)
+    pivots = np.full(1, REFACTOR_AFTER, np.int64)
     return (
         np.empty((k, n + 1)),
         np.empty(k, np.int64),
@@ -47,8 +52,8 @@ def memory(n, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def begin(A, b, table, basis, outside):  # type: ignore[no-untyped-def]
-    """All slacks in the basis."""
+def slack_basis(A, b, table, basis, outside):  # type: ignore[no-untyped-def]
+    """Starts with all slacks in the basis."""
     k, n = A.shape
     for j in range(n):
         outside[j] = j
@@ -60,8 +65,8 @@ def begin(A, b, table, basis, outside):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def aim(c, b, table, basis, outside, at_upper, basic, cost):  # type: ignore[no-untyped-def]
-    """Reduced costs of c in the present basis, nonbasic variables at the bound that suits them, basic values."""
+def set_objective(c, b, table, basis, outside, at_upper, basic, cost):  # type: ignore[no-untyped-def]
+    """Reduced costs of c in the present basis, nonbasic variables at the optimal bound, basic values."""
     k, n = basis.shape[0], c.shape[0]
     for j in range(n):
         cost[j] = c[outside[j]] if outside[j] < n else 0.0
@@ -88,9 +93,9 @@ def bound(variable, upper, n, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def leaving(n, b, basis, basic, careful):  # type: ignore[no-untyped-def]
-    """The basic variable most out of its bounds (the first such one if careful), and whether it is below them."""
-    row, worst, below = -1, FEASIBLE, True
+def leaving(n, b, basis, basic, bland):  # type: ignore[no-untyped-def]
+    """The basic variable that violates its bounds most (the first one if `bland`), and whether it is below them."""
+    row, worst, below = -1, FEASIBILITY_TOLERANCE, True
     for i in range(basis.shape[0]):
         low = bound(basis[i], False, n, b) - basic[i]
         high = basic[i] - bound(basis[i], True, n, b)
@@ -98,21 +103,21 @@ def leaving(n, b, basis, basic, careful):  # type: ignore[no-untyped-def]
             row, worst, below = i, low, True
         if high > worst:
             row, worst, below = i, high, False
-        if careful and row >= 0:
+        if bland and row >= 0:
             break
     return row, below
 
 
 @njit(cache=True, nogil=True)
-def entering(row, below, table, at_upper, cost, careful):  # type: ignore[no-untyped-def]
-    """The column whose entry keeps every reduced cost on its side; −1 if none can: there is no feasible point."""
+def entering(row, below, table, at_upper, cost, bland):  # type: ignore[no-untyped-def]
+    """The column whose entry keeps the signs of all reduced costs; −1 if none does: there is no feasible point."""
     best, column, size = np.inf, -1, 0.0
     for j in range(cost.shape[0]):
         a = table[row, j]
-        if abs(a) < PIVOT or ((a < 0.0) == below) == (at_upper[j] == 1):
+        if abs(a) < PIVOT_TOLERANCE or ((a < 0.0) == below) == (at_upper[j] == 1):
             continue
         ratio = abs(cost[j] / a)
-        if ratio < best - TIE or (not careful and ratio <= best + TIE and abs(a) > size):
+        if ratio < best - TIE_TOLERANCE or (not bland and ratio <= best + TIE_TOLERANCE and abs(a) > size):
             best, column, size = ratio, j, abs(a)
     return column
 
@@ -147,33 +152,33 @@ def exchange(row, column, below, b, table, basis, outside, at_upper, basic, cost
 @njit(cache=True, nogil=True)
 def pivot_to_optimum(c, b, table, basis, outside, at_upper, basic, cost, pivots):  # type: ignore[no-untyped-def]
     n = c.shape[0]
-    aim(c, b, table, basis, outside, at_upper, basic, cost)
-    for count in range(MOST_PIVOTS):
-        careful = count > CAREFUL_AFTER
-        row, below = leaving(n, b, basis, basic, careful)
+    set_objective(c, b, table, basis, outside, at_upper, basic, cost)
+    for count in range(PIVOT_LIMIT):
+        bland = count > BLAND_AFTER
+        row, below = leaving(n, b, basis, basic, bland)
         if row < 0:
             return OPTIMAL
-        column = entering(row, below, table, at_upper, cost, careful)
+        column = entering(row, below, table, at_upper, cost, bland)
         if column < 0:
             return EMPTY
         exchange(row, column, below, b, table, basis, outside, at_upper, basic, cost)
         pivots[0] += 1
-    return STUCK
+    return NOT_CONVERGED
 
 
 @njit(cache=True, nogil=True)
 def maximise(c, A, b, y, table, basis, outside, at_upper, basic, cost, pivots):  # type: ignore[no-untyped-def]
-    """Fills y with a maximiser and returns OPTIMAL, EMPTY or STUCK.
+    """Fills y with a maximiser and returns OPTIMAL, EMPTY or NOT_CONVERGED.
 
     On return `cost` holds the reduced costs of the variables `outside`: a multiplier of the upper bound where positive,
     minus that of the lower one where negative; of a cut (variables n and on), minus its multiplier.
     """
     k, n = A.shape
-    status = STUCK
+    status = NOT_CONVERGED
     for _ in range(2):
-        fresh = pivots[0] >= FRESH_AFTER
+        fresh = pivots[0] >= REFACTOR_AFTER
         if fresh:
-            begin(A, b, table, basis, outside)
+            slack_basis(A, b, table, basis, outside)
             pivots[0] = 0
         status = pivot_to_optimum(c, b, table, basis, outside, at_upper, basic, cost, pivots)
         for j in range(n):
@@ -182,15 +187,15 @@ def maximise(c, A, b, y, table, basis, outside, at_upper, basic, cost, pivots): 
         for i in range(k):
             if basis[i] < n:
                 y[basis[i]] = min(max(basic[i], -1.0), 1.0)
-        if fresh or (status == OPTIMAL and violation(A, b, y) <= TRUSTED):
+        if fresh or (status == OPTIMAL and violation(A, b, y) <= RESIDUAL_TOLERANCE):
             break
-        pivots[0] = FRESH_AFTER
+        pivots[0] = REFACTOR_AFTER
     return status
 
 
 @njit(cache=True, nogil=True)
 def violation(A, b, y):  # type: ignore[no-untyped-def]
-    """By how much y breaks its worst cut."""
+    """Largest violation of a cut by y."""
     worst = 0.0
     for i in range(A.shape[0]):
         excess = -b[i]
@@ -202,7 +207,7 @@ def violation(A, b, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def support(direction, N, A, b, Y, X, at, c, scratch):  # type: ignore[no-untyped-def]
-    """Puts the point of N·set that lies farthest along a direction into X[at], and its preimage into Y[at]."""
+    """Writes the support point of N·set along a direction into X[at], and its preimage into Y[at]."""
     rows, n = N.shape
     for j in range(n):
         total = 0.0

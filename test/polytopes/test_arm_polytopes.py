@@ -31,7 +31,7 @@ def test_velocity_polytope_is_the_zonotope_of_the_columns(panda):
 
 
 @pytest.mark.parametrize("motion", Motion)
-def test_tip_axes_only_turn_the_polytope(panda, motion):
+def test_tip_axes_rotate_the_polytope(panda, motion):
     chain, _ = panda
     base = polytopes.velocity_polytope(chain, Q, motion=motion)
     tip = polytopes.velocity_polytope(chain, Q, motion=motion, axes=Axes.TIP)
@@ -40,7 +40,7 @@ def test_tip_axes_only_turn_the_polytope(panda, motion):
     assert base.contains(tip.vertices @ R.T).all()
 
 
-def test_fewer_directions_are_shadows_of_the_polytope(panda):
+def test_fewer_directions_project_the_polytope(panda):
     chain, _ = panda
     whole = polytopes.velocity_polytope(chain, Q)
     plane = polytopes.velocity_polytope(chain, Q, directions=[[1, 0, 0], [0, 0, 1]])
@@ -64,11 +64,11 @@ def test_force_polytope_is_that_of_scipy_and_holds_its_forces(panda):
     assert share.max() == pytest.approx(1.0) and share.max(axis=1) == pytest.approx(1.0)
 
 
-def test_an_arm_that_cannot_hold_itself_has_no_force_polytope(panda):
+def test_force_polytope_is_empty_without_gravity_capacity(panda):
     assert polytopes.force_polytope(panda[0], Q, effort=1.0).is_empty
 
 
-def test_straight_arm_holds_any_force_along_itself_up_to_the_cut():
+def test_force_polytope_of_a_straight_arm_is_clipped_at_largest():
     chain = arm("ur5")[1]
     stretched = [0.0, 0.0, 0.0, -np.pi / 2, 0.0, 0.0]
     found = polytopes.force_polytope(chain, stretched, effort=100.0, gravity=None, largest=1e4)
@@ -76,7 +76,7 @@ def test_straight_arm_holds_any_force_along_itself_up_to_the_cut():
     assert lost and np.abs(found.vertices).max() == pytest.approx(1e4)
 
 
-def test_acceleration_polytope_holds_what_forward_dynamics_gives(panda):
+def test_acceleration_polytope_contains_forward_dynamics(panda):
     chain, _ = panda
     rng = np.random.default_rng(1)
     qd = rng.uniform(-1, 1, 7)
@@ -140,7 +140,7 @@ def _match(points, near, index):
     return points.distance[best]
 
 
-def test_obstacles_cut_and_none_of_the_allowed_motions_comes_closer_than_allowed(panda):
+def test_allowed_motions_keep_their_distance_to_obstacles(panda):
     chain, body = panda
     world = World()
     world.add("wall", Box([0.02, 1.0, 1.0]), at(0.44, 0.0, 0.6))
@@ -156,7 +156,7 @@ def test_obstacles_cut_and_none_of_the_allowed_motions_comes_closer_than_allowed
         assert (after.distance.min() - near.distance.min()) / step > -0.2
 
 
-def test_a_point_cloud_gives_rows_like_the_wall_it_samples(panda):
+def test_point_cloud_gives_the_rows_of_the_wall_it_samples(panda):
     chain, body = panda
     y, z = np.meshgrid(np.linspace(-0.5, 0.5, 60), np.linspace(0.1, 1.1, 60))
     cloud = np.column_stack([np.full(y.size, 0.43), y.ravel(), z.ravel()])

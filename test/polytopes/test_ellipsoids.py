@@ -54,7 +54,7 @@ def test_force_ellipsoid_is_the_inverse_of_the_velocity_ellipsoid():
         assert np.linalg.norm(effort) == pytest.approx(1.0)
 
 
-def test_force_is_unbounded_along_a_lost_direction():
+def test_force_is_unbounded_along_a_singular_direction():
     chain = arm("ur5")
     straight = [0.3, -1.0, 0.0, 0.4, 1.2, 0.0]
     J = polytopes.tip_jacobian(chain, straight)
@@ -63,7 +63,7 @@ def test_force_is_unbounded_along_a_lost_direction():
     assert np.isinf(found.radii[0]) == (values[-1] < 1e-12 * values[0])
 
 
-def test_acceleration_ellipsoid_holds_what_forward_dynamics_gives():
+def test_acceleration_ellipsoid_contains_forward_dynamics():
     chain, effort = arm("panda"), np.array([87.0, 87, 87, 87, 12, 12, 12])
     q = configurations(chain, 1, 8)[0]
     found = polytopes.acceleration_ellipsoid(chain, q, joint_scale=effort, gravity=dynamics.GRAVITY)
@@ -75,7 +75,7 @@ def test_acceleration_ellipsoid_holds_what_forward_dynamics_gives():
     assert sizes.max() <= 1.0 + 1e-9 and sizes.max() > 0.9
 
 
-def test_workspace_points_are_where_forward_kinematics_puts_them():
+def test_workspace_points_match_forward_kinematics():
     chain = arm("ur5")
     found = reachability.sample_workspace(chain, 2000, seed=3)
     again = reachability.sample_workspace(chain, 2000, seed=3)

@@ -18,7 +18,7 @@ def panda():
     return arm("panda")[1:]
 
 
-def test_near_its_lower_limit_a_joint_moves_up_and_hardly_down(panda):
+def test_damping_at_the_lower_limit_slows_downward_motion(panda):
     """A sign error there allows [−0.10, +0.02]; the volume is the same, so only the range shows it."""
     chain, _ = panda
     q = Q.copy()
@@ -29,7 +29,7 @@ def test_near_its_lower_limit_a_joint_moves_up_and_hardly_down(panda):
     assert found.preimages[:, 3].min() == pytest.approx(-0.02) and found.preimages[:, 3].max() == pytest.approx(0.1)
 
 
-def test_small_motions_respect_position_limits_also_when_nothing_is_near(panda):
+def test_small_motions_respect_position_limits_without_obstacles(panda):
     chain, _ = panda
     q = Q.copy()
     q[0] = chain.limits.upper[0]
@@ -44,13 +44,13 @@ def test_slices_are_taken_at_the_tip_and_not_in_joint_space(panda):
     assert np.abs(cut.normals @ [0, 0, 1.0]).max() == pytest.approx(1.0)  # its half-spaces are of the tip as well
 
 
-def test_the_surface_is_one_hull(panda):
+def test_surface_is_one_closed_hull(panda):
     found = polytopes.velocity_polytope(panda[0], Q)
     assert found.triangles.max() == len(found.vertices) - 1
     assert len(found.triangles) == 2 * len(found.vertices) - 4
 
 
-def test_linearisation_per_joint_bounds_both_ways(panda):
+def test_linearisation_per_joint_bounds_both_directions(panda):
     reach = np.linspace(0.01, 0.07, 7)
     joints = polytopes.motion_set(panda[0], Q, linearisation=reach)
     assert joints.lower == pytest.approx(-reach) and joints.upper == pytest.approx(reach)
@@ -65,7 +65,7 @@ def test_free_and_constrained_polytopes_refer_to_the_same_point(panda):
     assert constrained.volume == pytest.approx(free.volume) and len(near) == 0
 
 
-def test_a_cloud_gives_more_than_one_row_per_link(panda):
+def test_point_cloud_gives_several_rows_per_link(panda):
     world = World()
     cloud = np.random.default_rng(0).uniform([0.3, -0.6, 0.0], [0.9, 0.6, 0.9], (400, 3))
     world.add("cloud", PointCloud(cloud), np.eye(4))
@@ -88,7 +88,7 @@ def test_a_planar_arm_has_a_flat_polytope_and_no_error():
     assert found.is_flat and found.measure == pytest.approx(4 * abs(-0.5 * 0.4 + 0.3 * 0.8))
 
 
-def test_the_damper_never_demands_a_retreat_unless_asked_and_the_paper_s_law_does(panda):
+def test_damper_requires_retreat_only_on_request(panda):
     close = np.array([0.005, 0.05, 0.2])
     assert (Avoidance().approach(close) >= 0.0).all()
     assert Avoidance(retreat=True).approach(0.005) < 0.0
@@ -97,7 +97,7 @@ def test_the_damper_never_demands_a_retreat_unless_asked_and_the_paper_s_law_doe
     assert paper.approach(0.05) < 0.0 < paper.approach(0.2)
 
 
-def test_damping_near_a_limit_slows_only_the_way_towards_it(panda):
+def test_damping_near_a_limit_slows_only_motion_towards_it(panda):
     chain, _ = panda
     q = Q.copy()
     q[0] = chain.limits.upper[0]

@@ -30,13 +30,13 @@ def cube(half=1.0):
     return project(np.eye(3), JointSet.box(-half * np.ones(3), half * np.ones(3)))
 
 
-def test_half_spaces_of_a_polytope_give_it_back(pair):
+def test_polytope_is_recovered_from_its_half_spaces(pair):
     again = from_halfspaces(pair[0].normals, pair[0].offsets)
     assert again.volume == pytest.approx(pair[0].volume, rel=1e-9)
     assert len(again.normals) == len(pair[0].normals)
 
 
-def test_open_half_spaces_are_refused_by_name_or_clipped():
+def test_unbounded_half_spaces_are_refused_or_clipped():
     with pytest.raises(Unbounded, match=r"\[0\.0, 0\.0, 1\.0\]"):
         from_halfspaces([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, -1]], np.ones(5))
     clipped = from_halfspaces([[1.0], [-1.0]], [2.0, 1e9], limit=100.0, clip=True)
@@ -92,18 +92,18 @@ def test_largest_ball_is_that_of_a_linear_program(pair):
     assert polytope.margin(polytope.largest_ball.centre) == pytest.approx(wanted.x[3], rel=1e-9)
 
 
-def test_capacity_margin_is_the_room_around_what_is_required():
+def test_capacity_margin_is_the_least_distance_to_a_face():
     required = cube(0.4).vertices
     assert cube().margin(required) == pytest.approx(0.6)
     assert cube(0.3).margin(required) == pytest.approx(-0.1)
 
 
-def test_flat_polytopes_have_a_ball_of_no_size():
+def test_largest_ball_of_a_flat_polytope_has_zero_radius():
     square = project(np.eye(3, 2), JointSet.box([-1, -1], [1, 1]))
     assert square.largest_ball.radius == 0.0 and square.centroid == pytest.approx([0, 0, 0])
 
 
-def test_empty_polytopes_say_so():
+def test_empty_polytope_reports_that_it_is_empty():
     empty = intersect(cube(), project(np.eye(3), JointSet.box(4 * np.ones(3), 5 * np.ones(3))))
     assert empty.margin([0, 0, 0]) == -np.inf
     with pytest.raises(InputError, match="is_empty"):

@@ -29,7 +29,7 @@ def test_planar_two_joint_arm_has_the_parallelogram_of_its_columns():
     assert len(found.vertices) == 4 and len(found.normals) == 4
 
 
-def test_the_same_arm_in_space_is_flat_and_keeps_its_area():
+def test_planar_arm_in_space_is_flat_and_keeps_its_area():
     found = project([[-1.0, -1.0], [1.0, 0.0], [0.0, 0.0]], JointSet.box([-2, -3], [2, 3]))
     assert found.is_flat and found.dimension == 2 and found.volume == 0.0
     assert found.measure == pytest.approx(24.0)
@@ -44,7 +44,7 @@ def test_one_direction_gives_an_interval():
     assert found.contains([[4.5], [13.5]]).all() and not found.contains([13.6])
 
 
-def test_no_motion_is_a_point():
+def test_zero_map_gives_a_point():
     found = project(np.zeros((3, 2)), JointSet.box([-1, -1], [1, 1]), offset=[1, 2, 3])
     assert found.dimension == 0 and found.vertices.tolist() == [[1, 2, 3]]
     assert found.contains([1, 2, 3]) and not found.contains([1, 2, 3.01])
@@ -92,7 +92,7 @@ def test_surface_is_closed_and_faces_outward():
     assert ((corners[:, 0] - found.centroid) * normals).sum(axis=1).min() > 0.0
 
 
-def test_scenes_without_the_origin_and_nearly_flat_ones():
+def test_sets_without_the_origin_and_nearly_flat_sets():
     rng = np.random.default_rng(11)
     empty = 0
     for index in range(60):
@@ -119,7 +119,7 @@ def test_known_points_are_inside_and_known_outside_points_are_not():
 
 
 @pytest.mark.parametrize(("matrix", "error"), [(np.ones((4, 2)), ShapeError), ([[np.nan, 1.0]], InputError)])
-def test_bad_maps_are_refused(matrix, error):
+def test_bad_matrices_are_refused(matrix, error):
     with pytest.raises(error):
         project(matrix, JointSet.box([-1, -1], [1, 1]))
 
@@ -129,14 +129,14 @@ def test_unbounded_joints_are_refused():
         JointSet.box([-1, -np.inf], [1, 1])
 
 
-def test_a_facet_whose_corners_lie_on_a_line_bounds_nothing():
+def test_degenerate_facet_gives_no_half_space():
     """A tetrahedron with a fifth point on one edge, closed by a facet without area."""
     X = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0, 0]])
     corners = np.array([[0, 2, 1], [0, 1, 4], [0, 4, 3], [4, 1, 3], [1, 2, 3], [2, 0, 3]])
     planes = np.zeros((6, 4))
     areas = [hull3d.set_plane(X, corners, facet, planes) for facet in range(6)]
     assert areas[1] == 0.0 and hull3d.is_closed_and_convex(X, 5, corners, 6, planes, 1e-8)
-    points, _, triangles, normals, offsets, volume = projection._tidy(
+    points, _, triangles, normals, offsets, volume = projection._in_caller_coordinates(
         X, X, corners, planes, np.eye(3), np.zeros(3), np.zeros(3), np.ones(3)
     )
     assert volume == pytest.approx(1 / 6) and len(triangles) == 6

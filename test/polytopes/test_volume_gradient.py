@@ -16,7 +16,7 @@ from polytopes.scipy_route import random_scene
 Q = np.array([0.3, -0.6, 0.2, -1.9, 0.4, 1.8, 0.5])
 
 
-def test_every_part_of_the_set_counts():
+def test_gradient_by_every_part_of_the_set():
     rng = np.random.default_rng(4)
     for _ in range(6):
         matrix, joints = random_scene(rng, 6)
