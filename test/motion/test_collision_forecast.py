@@ -103,7 +103,7 @@ def test_an_arm_near_or_in_contact_may_move_away_but_not_nearer(name, gap):
     pytest.importorskip("coal")
     world, q = box_beside(name, gap), READY[name]
     pan = np.eye(len(q))[0]
-    for speed in (0.05, 0.5):
+    for speed in (0.2, 0.5):
         assert forecaster(name).forecast(q, -speed * pan, world.snapshot()).speed == 1.0
         towards = forecaster(name).forecast(q, speed * pan, world.snapshot())
         assert towards.speed == 0.0
@@ -157,9 +157,9 @@ def preview(q, to, count: int = 25, spacing: float = 0.02) -> PathPreview:
 
 def test_a_trajectory_slows_down_towards_an_object_and_is_held_at_it():
     pytest.importorskip("coal")
-    world, own = box_beside("ur5", 0.35).snapshot(), forecaster("ur5")
+    world, own = box_beside("ur5", 0.12).snapshot(), forecaster("ur5")
     speeds = []
-    for pan in np.arange(0.0, 1.2, 0.01):
+    for pan in np.arange(-0.6, 0.6, 0.01):
         q = READY["ur5"] + np.array([pan, 0, 0, 0, 0, 0])
         path = preview(q, q + np.array([0.3, 0, 0, 0, 0, 0]))
         rate = speeds[-1] if speeds else 1.0
@@ -194,14 +194,15 @@ def test_a_drift_off_the_trajectory_is_held():
 
 def test_a_carried_object_counts():
     pytest.importorskip("coal")
-    world, q = box_beside("ur5", 0.25), READY["ur5"]
-    qd = np.array([0.6, 0, 0, 0, 0, 0])
+    world, q = box_beside("ur5", 0.08), READY["ur5"]
+    qd = np.array([0.4, 0, 0, 0, 0, 0])
     assert forecaster("ur5").forecast(q, qd, world.snapshot()).speed == 1.0
-    world.add("rod", Box([0.45, 0.45, 0.03]))
-    world.attach("rod", "tool0", at(0, 0, 0.06))
+    width = 2.0 * offset_of("ur5", 0.08) - 0.02  # ends a centimetre from the box
+    world.add("plate", Box([width, width, 0.06]))
+    world.attach("plate", "tool0", at(0, 0, 0.05))
     held = forecaster("ur5").forecast(q, qd, world.snapshot())
     assert held.speed == 0.0
-    assert (held.link, held.other) == ("rod", "box")
+    assert (held.link, held.other) == ("plate", "box")
 
 
 def test_a_preview_moves_on_with_time():
