@@ -234,9 +234,7 @@ def page_with(text: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if the page is out of date")
-    parser.add_argument(
-        "--root", type=Path, default=ROOT, help="another source tree: only print its numbers"
-    )
+    parser.add_argument("--root", type=Path, default=ROOT, help="another source tree: only print its numbers")
     chosen = parser.parse_args()
     tree = SourceTree(chosen.root.resolve())
     if chosen.root == ROOT:
