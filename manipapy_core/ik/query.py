@@ -15,7 +15,7 @@ STARTS_AT_A_TIME = 64
 """Starts between two checks of the clock: about a millisecond."""
 
 
-class Deadline:
+class TimeLimit:
     """The time at which a search ends.
 
     Args:
@@ -33,7 +33,7 @@ class Deadline:
         return self.limited and time.perf_counter() >= self._end
 
 
-NO_DEADLINE = Deadline(None)
+NO_TIME_LIMIT = TimeLimit(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,4 +51,4 @@ class Query:
     """Keep to the joint limits."""
     task: TaskWeights
     tolerances: IKTolerances
-    deadline: Deadline
+    deadline: TimeLimit

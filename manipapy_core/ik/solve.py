@@ -15,7 +15,7 @@ from ..model.chain import Chain
 from .bounds import nearest_winding, to_winding
 from .inputs import checked_poses, checked_seed, task_numbers, truth_of
 from .numeric import IKTolerances, TaskWeights, solver_for, usual_solver
-from .query import NO_DEADLINE, Deadline, Query
+from .query import NO_TIME_LIMIT, Query, TimeLimit
 from .restarts import solve_by_restarts
 from .result import IKBatch, IKResult, IKSolutions, IKStatus
 from .selection import Collision, Objective, best_of, gather, ranked
@@ -73,7 +73,7 @@ def solve(  # type: ignore[misc]
         InputError: T is not a pose (`NotAPose` carries the defect), the seed has another length, or an option is out
             of range.
     """
-    deadline = NO_DEADLINE if timeout is None else Deadline(timeout)
+    deadline = NO_TIME_LIMIT if timeout is None else TimeLimit(timeout)
     task_weights = WHOLE_POSE
     if task is not Task.POSE or weights is not None or axis is not None:
         task_weights = TaskWeights(*task_numbers(task, weights, axis))
@@ -168,7 +168,7 @@ def solve_batch(
     for index in np.flatnonzero(~solved):
         position, orientation, _, starts = rows[index, n:].tolist()
         found = IKResult(q[index], IKStatus.LEAST_SQUARES, position, orientation, 0, int(starts))
-        query = Query(chain, solver, poses[index], None, limits, task_weights, tolerances, NO_DEADLINE)
+        query = Query(chain, solver, poses[index], None, limits, task_weights, tolerances, NO_TIME_LIMIT)
         found = solve_by_restarts(query, found)
         q[index], status[index] = found.q, found.status
         rows[index, n : n + 2] = found.position_error, found.orientation_error

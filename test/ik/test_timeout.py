@@ -42,7 +42,7 @@ def clock(monkeypatch):
             left[0] -= 1
             return left[0] < 0
 
-        monkeypatch.setattr(query.Deadline, "over", property(over))
+        monkeypatch.setattr(query.TimeLimit, "over", property(over))
 
     return allow
 
@@ -132,7 +132,7 @@ def test_descent_of_an_objective_ends_at_the_time_limit(monkeypatch):
         return gathered[-1]
 
     monkeypatch.setattr(sys.modules["manipapy_core.ik.solve"], "gather", gather)
-    monkeypatch.setattr(query.Deadline, "over", property(lambda _: bool(gathered)))
+    monkeypatch.setattr(query.TimeLimit, "over", property(lambda _: bool(gathered)))
     calls.clear()
     short = ik.solve(chain, T, objective=counted, timeout=LONG)
     assert short.solved and short.timed_out and len(calls) < descents
