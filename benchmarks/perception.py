@@ -1,12 +1,12 @@
-"""From a stereo pair to obstacles: every stage, and the whole beside the pipeline that one would write first.
+"""A stereo pair to obstacles: every stage, and the whole pipeline beside a straightforward one.
 
-The naive one is SGBM, `reprojectImageTo3D`, a voxel grid by `numpy.unique` and scikit-learn's DBSCAN, with the same
-range of depths, cells, eps and min_samples. Not like for like: it knows no self-filter, no tracks, and clusters table
-and things together, for which it is given the points without the table in a second row; it matches every row and every
-column of the picture, ours averages both in pairs at 640x480 and refines the result on all columns, as its default is.
-Both run on the same pictures of a simulated table with five things and a UR5, rendered once. Times are CPU seconds of
-the calling thread, which does all the work of ours and of OpenCV; threads of scikit-learn wait by spinning, and a clock
-of the whole process would charge that to whoever comes next.
+The naive pipeline is SGBM, `reprojectImageTo3D`, a voxel grid by `numpy.unique` and scikit-learn's DBSCAN, with the
+same depth range, voxel size, eps and min_samples. Not like for like: it has no self filter and no tracks, and clusters
+table and objects together, so a second row gives it the points without the table; it matches every row and column of
+the image, ours averages both in pairs at 640x480 and refines the result on all columns, as by default. Both run on the
+same images of a simulated table with five objects and a UR5, rendered once. Times are CPU seconds of the calling
+thread, which does all the work of ours and of OpenCV; threads of scikit-learn spin while waiting, and a clock of the
+whole process would charge that to the next job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from measure import machine, take_turns, version_of
 from perception_peers import NaivePipeline, peer_dbscans
-from perception_scene import Seen, camera_to_obstacle, look
+from perception_scene import RenderedScene, camera_to_obstacle, render
 from report import Report
 
 from manipapy_core.perception import PerceptionPipeline, PerceptionSettings, Points, StereoPair, dbscan, voxel_grid
@@ -40,7 +40,7 @@ def main() -> int:
     print(machine())
     names = ("numpy", "numba", "opencv-python-headless", "scikit-learn", "scipy", "pybullet")
     print(", ".join(f"{name} {version_of(name)}" for name in names))
-    scenes = {size: look(*size) for size in SIZES}
+    scenes = {size: render(*size) for size in SIZES}
     end_to_end(report, scenes, chosen.rounds)
     stages(report, scenes, chosen.rounds)
     latency(report, chosen.rounds)
@@ -52,7 +52,7 @@ def main() -> int:
     return 0
 
 
-def end_to_end(report: Report, scenes: dict[tuple[int, int], Seen], rounds: int) -> None:
+def end_to_end(report: Report, scenes: dict[tuple[int, int], RenderedScene], rounds: int) -> None:
     report.heading("A pair to obstacles [ms of CPU]")
     rows, ratios, ours_ms = [], {}, {}
     for size, scene in scenes.items():
@@ -76,14 +76,14 @@ def end_to_end(report: Report, scenes: dict[tuple[int, int], Seen], rounds: int)
         ours_ms[label] = 1e3 * taken["manipapy"]
         found = ours.last.obstacles
         valid = f"{100 * ours.last.valid_share:.0f} % of pixels valid"
-        report.note(f"{label}: {len(found)} obstacles found, {scene.things} things are there, {valid}")
+        report.note(f"{label}: {len(found)} obstacles found, {scene.objects} objects in the scene, {valid}")
         report.measurements[f"end to end {label}"] = taken
-    report.table(["pictures", "pipeline", "ms", "to ours"], rows)
+    report.table(["images", "pipeline", "ms", "to ours"], rows)
     report.promise("naive / manipapy at 640x480", {"": ratios["640x480"]}, 3.0, at_least=True)
     report.promise("CPU per frame at 640x480", {"": ours_ms["640x480"]}, 60.0, at_least=False, unit="ms")
 
 
-def stages(report: Report, scenes: dict[tuple[int, int], Seen], rounds: int) -> None:
+def stages(report: Report, scenes: dict[tuple[int, int], RenderedScene], rounds: int) -> None:
     report.heading("Stages [ms of wall time, medians]")
     columns: dict[str, list[str]] = {}
     for scene in scenes.values():
@@ -109,7 +109,7 @@ def latency(report: Report, rounds: int) -> None:
     report.promise("camera to obstacle", {"": 1e3 * float(np.median(taken["whole"]))}, 150.0, at_least=False, unit="ms")
 
 
-def voxels(report: Report, scene: Seen, rounds: int) -> None:
+def voxels(report: Report, scene: RenderedScene, rounds: int) -> None:
     report.heading("Voxel grid, 300 000 points, cells of 1 cm [ms of CPU]")
     points = scene.points[np.isfinite(scene.points[:, 2])]
     points = np.resize(points, (300_000, 3)).astype(np.float32)
@@ -130,7 +130,7 @@ def numpy_voxels(points: np.ndarray, cell: float) -> np.ndarray:
     return numpy_voxel_means(points, cell)
 
 
-def clustering(report: Report, scene: Seen) -> None:
+def clustering(report: Report, scene: RenderedScene) -> None:
     report.heading("DBSCAN on points of the scene, eps 2 cm, min_samples 8 [ms of CPU]")
     rows, ratios = [], {}
     points = scene.points[np.isfinite(scene.points[:, 2])].astype(np.float64)
@@ -150,14 +150,14 @@ def clustering(report: Report, scene: Seen) -> None:
     report.promise("scikit-learn / manipapy, DBSCAN of 20k points", {"": ratios["20000"]}, 3.0, at_least=True)
 
 
-def ours_settings(scene: Seen) -> PerceptionSettings:
+def ours_settings(scene: RenderedScene) -> PerceptionSettings:
     return PerceptionSettings(lower=scene.lower, upper=scene.upper)
 
 
 class Feeder:
-    """Feeds the same pair again and again, each time a tenth of a second later."""
+    """Feeds the same pair repeatedly, each time a tenth of a second later."""
 
-    def __init__(self, scene: Seen):
+    def __init__(self, scene: RenderedScene):
         self.pipeline = PerceptionPipeline(scene.stereo, body=scene.body, settings=ours_settings(scene))
         self.frame = StereoPair(0, scene.T_base_left, scene.left, scene.right, scene.q)
 

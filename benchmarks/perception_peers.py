@@ -1,4 +1,4 @@
-"""What one would write first with OpenCV, NumPy and scikit-learn."""
+"""A straightforward pipeline with OpenCV, NumPy and scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class NaivePipeline:
         self.Q = np.array(
             [[1, 0, 0, -P[0, 2]], [0, 1, 0, -P[1, 2]], [0, 0, 0, P[0, 0]], [0, 0, 1 / stereo.baseline, 0.0]]
         )
-        self.lowest = math.floor(stereo.disparity_of(settings.matcher.horizon))
-        span = stereo.disparity_of(settings.matcher.nearest) + 1 - self.lowest
+        self.lowest = math.floor(stereo.disparity_of(settings.matcher.max_search_depth))
+        span = stereo.disparity_of(settings.matcher.min_depth) + 1 - self.lowest
         self.matcher = cv2.StereoSGBM_create(
             minDisparity=self.lowest,
             numDisparities=16 * math.ceil(span / 16),
@@ -46,7 +46,7 @@ class NaivePipeline:
         points = points[disparity >= self.lowest]
         points = points @ T_base_left[:3, :3].T + T_base_left[:3, 3]
         inside = np.all((points >= self.settings.lower) & (points <= self.settings.upper), axis=1)
-        cells = numpy_voxel_means(points[inside], self.settings.voxel)
+        cells = numpy_voxel_means(points[inside], self.settings.voxel_size)
         if above is not None:
             cells = cells[cells[:, 2] > above]
         chosen = self.settings.clusters
@@ -54,7 +54,7 @@ class NaivePipeline:
 
 
 def numpy_voxel_means(points: np.ndarray, cell: float) -> np.ndarray:
-    """One mean per cell, by sorting the numbers of the cells."""
+    """One mean per cell, by sorting the cell indices."""
     index = np.floor(points / cell).astype(np.int64)
     index -= index.min(axis=0)
     along = index.max(axis=0) + 1
@@ -74,7 +74,7 @@ def peer_dbscans() -> dict[str, Callable[[np.ndarray, float, int], np.ndarray]]:
         return DBSCAN(eps=eps, min_samples=min_samples).fit_predict(points)
 
     def scipy_tree(points: np.ndarray, eps: float, min_samples: int) -> np.ndarray:
-        """Pairs from a tree, components of the graph of core points, borders to the lowest cluster in reach."""
+        """Pairs from a tree, components of the graph of core points, border points to the lowest cluster in range."""
         n = len(points)
         pairs = cKDTree(points).query_pairs(eps, output_type="ndarray")
         core = np.bincount(pairs.ravel(), minlength=n) + 1 >= min_samples

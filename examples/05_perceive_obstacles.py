@@ -13,7 +13,7 @@ from manipapy_core import Robot, lie
 from manipapy_core.draw import new_axes, new_figure
 from manipapy_core.geometry import RobotBody
 from manipapy_core.geometry import World as CollisionWorld
-from manipapy_core.perception import Perceived, PerceptionPipeline, PerceptionSettings, StereoModel, StereoPair
+from manipapy_core.perception import PerceptionPipeline, PerceptionResult, PerceptionSettings, StereoModel, StereoPair
 
 COLOURS = ["#1f5fa8", "#e07b39", "#3a923a", "#c03d3e", "#8a63b0", "#d6336c", "#7d6250"]
 Q = np.array([0.9, -1.4, 1.7, -1.9, -1.57, 0.3])
@@ -61,7 +61,7 @@ def main() -> None:
     print("Image:", path)
 
 
-def draw(result: Perceived, left: np.ndarray, T_base_left: np.ndarray, K: np.ndarray):
+def draw(result: PerceptionResult, left: np.ndarray, T_base_left: np.ndarray, K: np.ndarray):
     """Four panels: the left image, its disparity, the points, and the obstacles drawn over the image."""
     figure = new_figure(figsize=(11.0, 8.6))
     panels = {}

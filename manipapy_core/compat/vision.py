@@ -158,7 +158,7 @@ class Vision:
             Camera(*image_size, right["intrinsic_matrix"], right["distortion_coeffs"], R_right, P_right),
         )
         self._rectifier = Rectifier(stereo)
-        self._matcher = Matcher(stereo, MatcherSettings(nearest=0.4, farthest=10.0, row_step=1))
+        self._matcher = Matcher(stereo, MatcherSettings(min_depth=0.4, max_depth=10.0, row_step=1))
         self._T_world_rectified = left["extrinsic_matrix"] @ lie.pose(R_left.T)
 
     def rectify_stereo_images(

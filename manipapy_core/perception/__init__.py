@@ -1,19 +1,20 @@
-"""From pictures to obstacles: stereo, depth, points without robot and table, clusters, tracks.
+"""Obstacle perception: stereo matching, depth, self filter, plane removal, clustering and tracking.
 
-`Pipeline.feed` does it all; every stage is also a function or a small class of its own. OpenCV loads when a picture is
-first matched.
+`PerceptionPipeline.feed` runs all stages; each stage is also available as a function or class. OpenCV is imported when
+the first image is processed.
 """
 
 from .pipeline import PerceptionPipeline
 from .points.dbscan import dbscan
 from .points.outliers import inliers, mean_neighbour_distances
-from .points.planes import PlaneFilter, PlaneFound, PlaneSettings
+from .points.planes import DetectedPlane, PlaneFilter, PlaneSettings
 from .points.self_filter import JointHistory, NoConfiguration, SelfFilter
 from .points.voxels import Voxels, crop, voxel_grid
-from .result import Perceived, Reason
+from .result import PerceptionResult, Reason
 from .settings import PerceptionSettings
 from .shapes.clusters import Cluster, ClusterSettings, find_clusters
 from .shapes.labels import Detection, Detector, OnnxDetector, label_clusters
+from .shapes.padding import PaddingSettings
 from .stereo.calibration import Rectifier, StereoCalibration, calibrate_stereo, find_corners
 from .stereo.camera import BadCamera, Camera, Distortion, StereoModel
 from .stereo.depth import (
@@ -40,6 +41,7 @@ __all__ = [
     "ClusterSettings",
     "DepthImage",
     "DepthMap",
+    "DetectedPlane",
     "Detection",
     "Detector",
     "Disparity",
@@ -54,11 +56,11 @@ __all__ = [
     "NoConfiguration",
     "Obstacle",
     "OnnxDetector",
-    "Perceived",
+    "PaddingSettings",
     "PerceptionPipeline",
+    "PerceptionResult",
     "PerceptionSettings",
     "PlaneFilter",
-    "PlaneFound",
     "PlaneSettings",
     "PointSet",
     "Points",

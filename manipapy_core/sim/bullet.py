@@ -43,7 +43,7 @@ class BulletClient:
         """Open a server.
 
         Args:
-            gui: Open a window.
+            gui: Show a window; otherwise nothing is drawn unless asked for.
         """
         self.bullet = pybullet()
         if gui and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):

@@ -180,9 +180,9 @@ def describe(options: Options) -> Bringup:
         known: dict[str, Value] = {"scene": options.scene, "scene_movable": not options.perception}
         nodes = (*nodes, node("planner", **(known if simulated else {})))
     if options.perception:
-        # Small pictures leave time for it: beside a thing there are stripes that only one camera sees.
-        careful: dict[str, Value] = {"stereo.thorough": True} if simulated else {}
-        nodes = (*nodes, node("perception", **careful))
+        # Small images leave time for it: rejects the half-occluded band beside an object.
+        checks: dict[str, Value] = {"stereo.cross_check": True} if simulated else {}
+        nodes = (*nodes, node("perception", **checks))
     if options.capability:
         nodes = (*nodes, node("capability"))
     if options.viewer:

@@ -1,1 +1,1 @@
-"""The node `perception`."""
+"""The node `perception`: stereo images, depth images or point clouds to obstacles."""

@@ -1,4 +1,4 @@
-"""Pictures, calibrations, disparities and points: from messages to arrays, and back."""
+"""Conversion of image, calibration, disparity and point cloud messages to arrays and back."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from manipapy_core.perception import BadImage, Camera, Disparity, Points
 CHANNELS = {"mono8": (np.uint8, 1), "mono16": (np.uint16, 1), "16UC1": (np.uint16, 1), "32FC1": (np.float32, 1),
             "8UC1": (np.uint8, 1), "rgb8": (np.uint8, 3), "bgr8": (np.uint8, 3), "8UC3": (np.uint8, 3),
             "rgba8": (np.uint8, 4), "bgra8": (np.uint8, 4)}  # fmt: skip
-"""Type and channels by the encodings of sensor_msgs."""
+"""Dtype and channels of the encodings of sensor_msgs."""
 
 
 def stamp_ns(stamp: Time) -> int:
-    """Of a message, in nanoseconds."""
+    """Time stamp in nanoseconds."""
     return stamp.sec * 1_000_000_000 + stamp.nanosec
 
 
 def pixels_of(message: Image) -> NDArray[np.generic]:
-    """The picture without a copy, shape (height, width) or (height, width, channels).
+    """Pixels without a copy, shape (height, width) or (height, width, channels).
 
     Raises:
-        BadImage: An encoding that is not known, or less data than the sizes say.
+        BadImage: Unknown encoding, or less data than the size requires.
     """
     if message.encoding not in CHANNELS:
         cure = f"use one of {', '.join(CHANNELS)}"
-        raise BadImage(f"a picture of {message.header.frame_id!r}", f"has encoding {message.encoding!r}", cure)
+        raise BadImage(f"an image of {message.header.frame_id!r}", f"has encoding {message.encoding!r}", cure)
     kind, channels = CHANNELS[message.encoding]
     dtype = np.dtype(kind).newbyteorder(">" if message.is_bigendian else "<")
     row = message.width * channels * dtype.itemsize
     if message.step < row or len(message.data) < message.step * message.height or not row:
         sizes = f"{message.width} × {message.height} pixels, rows of {message.step} bytes, {len(message.data)} bytes"
-        raise BadImage(f"a picture of {message.header.frame_id!r}", f"has {sizes}", "the sizes do not fit the data")
+        raise BadImage(f"an image of {message.header.frame_id!r}", f"has {sizes}", "the size does not match the data")
     rows = np.frombuffer(message.data, np.uint8)[: message.step * message.height].reshape(message.height, message.step)
     pixels = np.ascontiguousarray(rows[:, :row]).view(dtype)
     return pixels if channels == 1 else pixels.reshape(message.height, message.width, channels)
 
 
 def camera_of(message: CameraInfo) -> Camera:
-    """The camera of a calibration.
+    """The camera of a `CameraInfo`.
 
     Raises:
-        BadCamera: Numbers that describe none.
+        BadCamera: Invalid calibration.
     """
     return Camera.from_info(
         message.width, message.height, message.k, message.d, message.r, message.p, message.distortion_model
@@ -60,11 +60,11 @@ def points_of(message: PointCloud2) -> NDArray[np.float32]:
     """x, y, z [m], shape (height, width, 3) if organised, else (points, 3).
 
     Raises:
-        InputError: No float fields x, y and z.
+        InputError: No float32 fields x, y and z.
     """
     offsets = {field.name: field.offset for field in message.fields if field.datatype == PointField.FLOAT32}
     if not {"x", "y", "z"} <= offsets.keys():
-        raise InputError(f"the points have fields {sorted(offsets)}; x, y and z of 32 bits are needed")
+        raise InputError(f"the point cloud has float32 fields {sorted(offsets)}; x, y and z are required")
     order = ">f4" if message.is_bigendian else "<f4"
     layout = np.dtype(
         {"names": ["x", "y", "z"], "formats": [order] * 3, "offsets": [offsets[name] for name in "xyz"],
@@ -72,14 +72,16 @@ def points_of(message: PointCloud2) -> NDArray[np.float32]:
     )  # fmt: skip
     count = message.width * message.height
     if len(message.data) < count * message.point_step:
-        raise InputError(f"{count} points of {message.point_step} bytes are more than the {len(message.data)} sent")
+        raise InputError(
+            f"{count} points of {message.point_step} bytes are more than the {len(message.data)} bytes of data"
+        )
     structured = np.frombuffer(message.data, layout, count)
     xyz = np.stack([structured[name] for name in "xyz"], axis=-1).astype(np.float32)
     return xyz.reshape(message.height, message.width, 3) if message.height > 1 else xyz
 
 
 def points_message(points: Points, frame: str, stamp: Time) -> PointCloud2:
-    """Points as `PointCloud2` with fields x, y, z; organised if the points are, NaN where nothing was measured."""
+    """`PointCloud2` with fields x, y, z; organised if the points are, NaN: not measured."""
     xyz = np.ascontiguousarray(points.xyz, dtype=np.float32)
     height, width = xyz.shape[:2] if xyz.ndim == 3 else (1, len(xyz))
     message = PointCloud2(height=height, width=width, point_step=12, row_step=12 * width, is_dense=False)
@@ -94,7 +96,7 @@ def points_message(points: Points, frame: str, stamp: Time) -> PointCloud2:
 
 
 def disparity_message(disparity: Disparity, frame: str, stamp: Time) -> DisparityImage:
-    """As stereo_image_proc publishes it; −1 where nothing was matched."""
+    """`DisparityImage` as stereo_image_proc publishes it; −1: no match."""
     full = disparity.full_size()
     values = np.where(np.isfinite(full), full, np.float32(-1.0)).astype(np.float32)
     stereo = disparity.stereo
@@ -109,7 +111,7 @@ def disparity_message(disparity: Disparity, frame: str, stamp: Time) -> Disparit
 
 
 def _bytes(values: NDArray[np.float32]) -> array.array[int]:
-    # Of all ways to fill a message, only this one does not take milliseconds.
+    # Other ways to fill a message take milliseconds.
     data = array.array("B")
     data.frombytes(memoryview(np.ascontiguousarray(values)).cast("B"))
     return data

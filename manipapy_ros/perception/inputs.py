@@ -1,4 +1,4 @@
-"""What cameras send, brought together: pictures of one moment with their calibration, newest first, none twice."""
+"""Synchronised camera input: messages of several topics matched by time stamp, with their calibration."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from ..common import qos
 from .image_messages import stamp_ns
 
 QUEUE = 8
-"""Messages per topic that wait for their partners; older ones are dropped."""
+"""Messages per topic that wait for a match; older ones are dropped."""
 
 
 @dataclass(frozen=True)
 class SynchronizedImages:
-    """Messages that belong to one moment."""
+    """Messages with matching time stamps."""
 
     messages: tuple[Any, ...]
     """One per topic, in the order of the topics."""
     infos: tuple[CameraInfo, ...]
-    """Calibrations, one per camera; none for points."""
+    """Calibrations, one per camera; none for point clouds."""
 
 
 class ImageSynchronizer:
-    """Brings messages of several topics together by their stamps, and hands out only the newest.
+    """Matches messages of several topics by time stamp, and returns only the newest set.
 
     Args:
-        node: Who listens.
-        kind: Of all topics.
-        topics: To be brought together.
+        node: Subscribing node.
+        kind: Message type of all topics.
+        topics: Topics to match.
         infos: Topics of their calibrations.
-        skew: How far apart stamps may be [s].
-        notify: Called when there is something new.
+        tolerance: Largest difference of time stamps [s].
+        notify: Called when a new set is complete.
     """
 
     def __init__(
@@ -46,17 +46,17 @@ class ImageSynchronizer:
         kind: type[Image] | type[PointCloud2],
         topics: tuple[str, ...],
         infos: tuple[str, ...],
-        skew: float,
+        tolerance: float,
         notify: Callable[[], None],
     ):
-        self._node, self._skew_ns, self._notify = node, round(skew * 1e9), notify
+        self._node, self._tolerance_ns, self._notify = node, round(tolerance * 1e9), notify
         self._lock = threading.Lock()
         self._queues: list[deque[Any]] = [deque(maxlen=QUEUE) for _ in topics]
         self._infos: list[CameraInfo | None] = [None for _ in infos]
         self._newest: tuple[Any, ...] | None = None
         self.dropped = 0
-        """Complete sets that were never asked for, because a newer one came."""
-        self.heard = [0 for _ in topics]
+        """Complete sets replaced by a newer one before they were taken."""
+        self.received = [0 for _ in topics]
         """Messages per topic."""
         self.topics, self.info_topics = topics, infos
         self._subscriptions = [
@@ -68,12 +68,12 @@ class ImageSynchronizer:
         ]
 
     def destroy(self) -> None:
-        """Listen no more."""
+        """Destroy the subscriptions."""
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 
     def take(self) -> SynchronizedImages | None:
-        """The newest complete set that was not handed out yet."""
+        """The newest complete set that was not taken yet."""
         with self._lock:
             infos = [info for info in self._infos if info is not None]
             if self._newest is None or len(infos) < len(self._infos):
@@ -82,8 +82,8 @@ class ImageSynchronizer:
             return SynchronizedImages(taken, tuple(infos))
 
     def missing(self) -> str:
-        """What has never come, in words; empty if everything has."""
-        silent = [topic for topic, count in zip(self.topics, self.heard, strict=True) if not count]
+        """Topics without any message, as text; empty if all have been received."""
+        silent = [topic for topic, count in zip(self.topics, self.received, strict=True) if not count]
         silent += [topic for topic, info in zip(self.info_topics, self._infos, strict=True) if info is None]
         return ", ".join(self._node.resolve_topic_name(topic) for topic in silent)
 
@@ -93,7 +93,7 @@ class ImageSynchronizer:
 
     def _on_message(self, index: int, message: Any) -> None:
         with self._lock:
-            self.heard[index] += 1
+            self.received[index] += 1
             self._queues[index].append(message)
             complete = self._match(stamp_ns(message.header.stamp))
             if complete is None:
@@ -103,11 +103,11 @@ class ImageSynchronizer:
         self._notify()
 
     def _match(self, time_ns: int) -> tuple[Any, ...] | None:
-        """The messages nearest to a time, one per topic, if all are near enough; what is older is dropped."""
+        """The messages closest to a time, one per topic, if all are within the tolerance; older ones are dropped."""
         found = []
         for queue in self._queues:
             near = min(queue, key=lambda message: abs(stamp_ns(message.header.stamp) - time_ns), default=None)
-            if near is None or abs(stamp_ns(near.header.stamp) - time_ns) > self._skew_ns:
+            if near is None or abs(stamp_ns(near.header.stamp) - time_ns) > self._tolerance_ns:
                 return None
             found.append(near)
         for queue, near in zip(self._queues, found, strict=True):

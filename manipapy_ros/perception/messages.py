@@ -1,4 +1,4 @@
-"""Obstacles as messages and as markers."""
+"""Obstacle messages and markers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from manipapy_core.typing import Array
 from ..common.conversions import pose_from_matrix
 
 LIFETIME = 2
-"""Markers of a node that died disappear after this [s]."""
-SEEN, REMEMBERED = (1.0, 0.35, 0.1), (0.6, 0.6, 0.65)
+"""Lifetime of a marker [s]."""
+DETECTED, UNDETECTED = (1.0, 0.35, 0.1), (0.6, 0.6, 0.65)
 
 
 def obstacles_message(obstacles: Iterable[Obstacle], frame: str, stamp: Time) -> ObstacleArray:
-    """All that are believed."""
+    """Message with all obstacles."""
     message = ObstacleArray(obstacles=[_obstacle(obstacle) for obstacle in obstacles])
     message.header.frame_id, message.header.stamp = frame, stamp
     return message
@@ -33,11 +33,11 @@ def obstacles_message(obstacles: Iterable[Obstacle], frame: str, stamp: Time) ->
 def obstacle_markers(
     obstacles: Iterable[Obstacle], gone: Iterable[int], tip: Array, frame: str, stamp: Time
 ) -> MarkerArray:
-    """A box and a line of text each, under the obstacle's own id.
+    """A box and a label per obstacle; the marker id is the obstacle id.
 
     Args:
-        gone: Ids that were drawn before and are to disappear.
-        tip: Where the tip of the arm is [m], shape (3,): the text says how far away it is.
+        gone: Ids whose markers are deleted.
+        tip: Position of the arm's tip [m], shape (3,); the label shows the distance to it.
     """
     markers = []
     for number in gone:
@@ -45,7 +45,7 @@ def obstacle_markers(
         for marker in markers[-2:]:
             marker.action = Marker.DELETE
     for obstacle in obstacles:
-        colour = SEEN if obstacle.fresh else REMEMBERED
+        colour = DETECTED if obstacle.fresh else UNDETECTED
         box = _marker("boxes", obstacle.id, frame, stamp)
         box.type, box.pose = Marker.CUBE, pose_from_matrix(obstacle.cluster.T_base_box)
         box.scale = _vector(obstacle.box.size)
@@ -77,7 +77,7 @@ def _obstacle(obstacle: Obstacle) -> ObstacleMessage:
     try:
         message.hull = [Point32(x=x, y=y, z=z) for x, y, z in obstacle.hull.vertices.tolist()]
     except InputError:
-        message.hull = []  # too thin for a hull; the padded box stands for it
+        message.hull = []  # too thin for a hull; use the padded box
     return message
 
 

@@ -1,8 +1,8 @@
-"""The node `perception`: pictures in, tracked obstacles out.
+"""The node `perception`: images in, tracked obstacles out.
 
-Takes `left/image_rect`, `right/image_rect` and their `camera_info` (or `image_raw` with the parameter rectify; or, with
-the parameter input, `depth/image_rect` or `points`), `joint_states`, `tf`. Publishes `disparity`, `points2`,
-`~/obstacle_markers` and `obstacles`. Frames that come while one is worked on are dropped, except the newest.
+Subscribes to `left/image_rect`, `right/image_rect` and their `camera_info` (or `image_raw` with the parameter rectify;
+or, by the parameter input, `depth/image_rect` or `points`), `joint_states`, `tf`. Publishes `disparity`, `points2`,
+`~/obstacle_markers` and `obstacles`. Of the frames received during processing only the newest is kept.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from manipapy_core.perception import (
     DepthImage,
     Frame,
     JointHistory,
-    Perceived,
     PerceptionPipeline,
+    PerceptionResult,
     PointSet,
     StereoModel,
     StereoPair,
@@ -55,100 +55,104 @@ from .settings import LIVE_PARAMETERS, reach_of, settings_of
 INPUTS = ("stereo", "depth", "points")
 PARAMETERS = (
     *DESCRIPTION_PARAMETERS,
-    Param("input", "stereo", f"What comes: {', '.join(INPUTS)}"),
-    Param("rectify", False, "Take left/image_raw and right/image_raw, and rectify them"),
-    Param("skew", 0.02, "How far apart the stamps of left and right may be [s]", minimum=0.0, maximum=1.0),
-    Param("priority", 20, "Of SCHED_FIFO while active, where permitted; 0: ordinary", minimum=0, maximum=49),
-    Param("ignore_robot", False, "See the robot itself as an obstacle, for cameras that do not see it"),
+    Param("input", "stereo", f"Type of the input: {', '.join(INPUTS)}"),
+    Param("rectify", False, "Subscribe to left/image_raw and right/image_raw, and rectify them"),
+    Param("sync_tolerance", 0.02, "Largest time difference of left and right image [s]", minimum=0.0, maximum=1.0),
+    Param(
+        "priority", 20, "SCHED_FIFO priority while active, where permitted; 0: normal scheduling", minimum=0, maximum=49
+    ),
+    Param("disable_self_filter", False, "Do not remove the robot from the points; for cameras that do not see it"),
     *LIVE_PARAMETERS,
 )
-SAMPLE_JOINTS = 0.02
-"""How often new joint states are looked at [s]; all that came meanwhile are."""
-SAY_AGAIN = 2.0
-"""Problems of pictures are logged no more often than this [s]; the diagnostics have them all."""
-LISTEN = 0.2
-"""How long the working thread waits before it looks whether it is to end [s]."""
+JOINT_STATE_PERIOD = 0.02
+"""Period in which received joint states are processed [s]."""
+LOG_PERIOD = 2.0
+"""Minimum time between log messages about unusable frames [s]; the diagnostics report all of them."""
+WAIT_PERIOD = 0.2
+"""Period in which the processing thread checks for its end [s]."""
 
 
 class PerceptionNode(ManagedNode):
-    """One pair of eyes, from configure to cleanup."""
+    """Runs the perception pipeline on one camera input."""
 
-    prompt = True  # an arm that moves must not wait for its eyes because something else computes
+    prompt = True  # obstacles must not be delayed by other computations
 
     def __init__(self) -> None:
         super().__init__("perception", PARAMETERS)
 
     def configure(self, values: dict[str, Value]) -> None:
-        """Cover the robot with spheres, open topics."""
+        """Build the robot's collision model, create the pipeline and its topics."""
         model = from_parameters(values)
         if model is None:
             raise NoDescription("the parameter robot, which perception needs,")
         if values["input"] not in INPUTS:
             raise InputError(f"input is {values['input']!r}; choose one of {', '.join(INPUTS)}")
-        # Threads of OpenCV would only fight with loops that cannot wait.
+        # Threads of OpenCV would compete with the control loops.
         opencv().setNumThreads(1)
         self._chain, self._values = model.chain, values
-        body = None if values["ignore_robot"] else RobotBody.build(model.robot, model.chain)
+        body = None if values["disable_self_filter"] else RobotBody.build(model.robot, model.chain)
         self._reach = reach_of(model.chain)
         self._pipeline = PerceptionPipeline(body=body, settings=settings_of(values, self._reach))
         self._history = JointHistory()
         self._calibration: Any = None
-        self._problem, self._last, self._finished = "no picture has come yet", None, -np.inf
+        self._problem, self._last, self._finished = "no image received yet", None, -np.inf
         self._latency, self._age = 0.0, 0.0
         self._drawn: frozenset[int] = frozenset()
         self._work, self._ending = threading.Event(), False
         self._frames = TfBuffer(self)
         self._states: PolledSubscription[JointState] = PolledSubscription(self, JointState, "joint_states", qos.RECENT)
-        self._gathered = self._gather(str(values["input"]), bool(values["rectify"]), float(values["skew"]))
-        self._publishers_made = {
+        self._input = self._subscribe(str(values["input"]), bool(values["rectify"]), float(values["sync_tolerance"]))
+        self._image_publishers = {
             kind: self.create_publisher(kind, name, qos.STATE)
             for kind, name in ((DisparityImage, "disparity"), (PointCloud2, "points2"))
         }
         self._obstacles = self.create_publisher(ObstacleArray, "obstacles", qos.STATE)
         self._markers = self.create_publisher(MarkerArray, "~/obstacle_markers", qos.STATE)
         self.add_on_set_parameters_callback(self._check_live)
-        self.add_post_set_parameters_callback(self._take_up_live)
+        self.add_post_set_parameters_callback(self._apply_live)
         self._diagnostics = Diagnostics(self, model.robot.name, self._diagnosis)
         self._threads: list[threading.Thread] = []
         warm_up(body)
 
     def activate(self) -> None:
-        """See from now on."""
+        """Start processing."""
         self._ending = False
         self._pipeline.reset()
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
-            for work, name in ((self._see, "perception"), (self._keep_joints, "joints"))
+            for work, name in ((self._process, "perception"), (self._record_joints, "joints"))
         ]
         for thread in self._threads:
             thread.start()
 
     def deactivate(self) -> None:
-        """Close the eyes; markers go."""
+        """Stop processing."""
         self._ending = True
         self._work.set()
         for thread in self._threads:
             thread.join()
 
     def cleanup(self) -> None:
-        """Give everything back."""
+        """Destroy subscriptions and publishers."""
         self.remove_on_set_parameters_callback(self._check_live)
-        self.remove_post_set_parameters_callback(self._take_up_live)
-        self._gathered.destroy()
+        self.remove_post_set_parameters_callback(self._apply_live)
+        self._input.destroy()
         self._frames.destroy()
         self._states.destroy()
         self._diagnostics.destroy()
-        for publisher in (*self._publishers_made.values(), self._obstacles, self._markers):
+        for publisher in (*self._image_publishers.values(), self._obstacles, self._markers):
             self.destroy_publisher(publisher)
 
-    def _gather(self, kind: str, rectify: bool, skew: float) -> ImageSynchronizer:
-        picture = "image_raw" if rectify else "image_rect"
+    def _subscribe(self, kind: str, rectify: bool, tolerance: float) -> ImageSynchronizer:
+        image = "image_raw" if rectify else "image_rect"
         topics, infos = {
-            "stereo": ((f"left/{picture}", f"right/{picture}"), ("left/camera_info", "right/camera_info")),
+            "stereo": ((f"left/{image}", f"right/{image}"), ("left/camera_info", "right/camera_info")),
             "depth": (("depth/image_rect",), ("depth/camera_info",)),
             "points": (("points",), ()),
         }[kind]
-        return ImageSynchronizer(self, PointCloud2 if kind == "points" else Image, topics, infos, skew, self._work.set)
+        return ImageSynchronizer(
+            self, PointCloud2 if kind == "points" else Image, topics, infos, tolerance, self._work.set
+        )
 
     # Parameters.
 
@@ -156,7 +160,7 @@ class PerceptionNode(ManagedNode):
         live = {row.name for row in LIVE_PARAMETERS}
         for parameter in changed:
             if parameter.name not in live and parameter.name in {row.name for row in self.table}:
-                reason = f"{parameter.name} is taken up when the node is configured; clean it up and configure it again"
+                reason = f"{parameter.name} is read when the node is configured; clean it up and configure it again"
                 return SetParametersResult(successful=False, reason=reason)
         values = {**params.read(self, self.table), **{parameter.name: parameter.value for parameter in changed}}
         try:
@@ -165,66 +169,66 @@ class PerceptionNode(ManagedNode):
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _take_up_live(self, _: Sequence[Parameter]) -> None:
+    def _apply_live(self, _: Sequence[Parameter]) -> None:
         self._pipeline.configure(settings_of(params.read(self, self.table), self._reach))
 
-    # On threads of their own.
+    # Threads.
 
-    def _keep_joints(self) -> None:
-        """Remember where the arm was."""
-        self._hurry_thread()
+    def _record_joints(self) -> None:
+        """Record joint positions for the self filter."""
+        self._enter_realtime()
         while not self._ending:
             for state in self._states.all_new():
                 time_ns = stamp_ns(state.header.stamp)
-                if not self._history.wants(time_ns):
+                if not self._history.needs_sample(time_ns):
                     continue
                 try:
                     self._history.add(time_ns, positions_by_name(state, self._chain.joint_names))
                 except InputError as error:
                     self.get_logger().warning(f"joint state not used: {error}", throttle_duration_sec=5.0)
-            time.sleep(SAMPLE_JOINTS)
+            time.sleep(JOINT_STATE_PERIOD)
 
-    def _hurry_thread(self) -> None:
-        """Real-time scheduling for this thread, where permitted: behind every loop, before what only computes."""
+    def _enter_realtime(self) -> None:
+        """Real-time scheduling for this thread, where permitted: below the control loops, above other computations."""
         if self._values["priority"]:
             enter_realtime(int(self._values["priority"]), lock_memory=False)
 
-    def _see(self) -> None:
-        self._hurry_thread()
+    def _process(self) -> None:
+        self._enter_realtime()
         while not self._ending:
-            self._work.wait(LISTEN)
+            self._work.wait(WAIT_PERIOD)
             self._work.clear()
-            together = self._gathered.take()
-            if together is None or self._ending:
+            images = self._input.take()
+            if images is None or self._ending:
                 continue
             began = time.monotonic()
             try:
-                frame, frame_id = self._frame(together)
-                perceived = self._pipeline.feed(frame)
+                frame, frame_id = self._frame(images)
+                result = self._pipeline.feed(frame)
             except ManipapyError as error:
                 if str(error) != self._problem:
-                    # Numbers in it change from picture to picture, and two problems may take turns.
-                    self.get_logger().warning(f"nothing is seen: {error}", throttle_duration_sec=SAY_AGAIN)
+                    # Values in the text change from image to image, and two problems may alternate.
+                    self.get_logger().warning(f"frame not used: {error}", throttle_duration_sec=LOG_PERIOD)
                 self._problem = str(error)
                 continue
-            self._problem, self._last, self._finished = "", perceived, time.monotonic()
+            self._problem, self._last, self._finished = "", result, time.monotonic()
             self._latency = self._finished - began
-            self._publish(perceived, frame, together.messages[0].header, frame_id)
-            # Joint states are stamped by the same clock, and finer than simulated time is told.
+            self._publish(result, frame, images.messages[0].header, frame_id)
+            # Joint states have the same clock, with a finer resolution than simulated time.
             newest_ns = self._history.newest_ns
-            self._age = 0.0 if newest_ns is None else 1e-9 * (newest_ns - perceived.time_ns)
+            self._age = 0.0 if newest_ns is None else 1e-9 * (newest_ns - result.time_ns)
 
-    def _frame(self, together: SynchronizedImages) -> tuple[Frame, str]:
-        first = together.messages[0]
+    def _frame(self, images: SynchronizedImages) -> tuple[Frame, str]:
+        first = images.messages[0]
         time_ns, frame_id = stamp_ns(first.header.stamp), first.header.frame_id
         T = self._frames.pose(self._chain.base, frame_id, time_ns)
-        q: Array | None = None if self._values["ignore_robot"] else self._history.at(time_ns)
+        q: Array | None = None if self._values["disable_self_filter"] else self._history.at(time_ns)
         if self._values["input"] == "points":
             return PointSet(time_ns, T, points_of(first), q), frame_id
         if self._values["input"] == "depth":
-            return DepthImage(time_ns, T, pixels_of(first), camera_of(together.infos[0]), q, first.encoding), frame_id
-        self._calibrate(together)
-        second = together.messages[1]
+            return DepthImage(time_ns, T, pixels_of(first), camera_of(images.infos[0]), q, first.encoding), frame_id
+        self._calibrate(images)
+        second = images.messages[1]
         if second.encoding != first.encoding:
             raise InputError(f"left is {first.encoding}, right is {second.encoding}; both cameras must agree")
         pair = StereoPair(
@@ -235,37 +239,37 @@ class PerceptionNode(ManagedNode):
             q,
             first.encoding,
             stamp_ns(second.header.stamp),
-            max(1, round(float(self._values["skew"]) * 1e9)),
+            max(1, round(float(self._values["sync_tolerance"]) * 1e9)),
         )
         return pair, frame_id
 
-    def _calibrate(self, together: SynchronizedImages) -> None:
-        """Take up calibrations; unchanged ones cost nothing."""
-        key = tuple((info.width, info.height, *info.k, *info.p, *info.d, *info.r) for info in together.infos)
+    def _calibrate(self, images: SynchronizedImages) -> None:
+        """Apply changed calibrations."""
+        key = tuple((info.width, info.height, *info.k, *info.p, *info.d, *info.r) for info in images.infos)
         if key == self._calibration:
             return
-        self._pipeline.stereo = StereoModel(*(camera_of(info) for info in together.infos))
+        self._pipeline.stereo = StereoModel(*(camera_of(info) for info in images.infos))
         self._pipeline.configure(self._pipeline.settings)
         self._calibration = key
 
-    def _publish(self, perceived: Perceived, frame: Frame, header: Any, optical: str) -> None:
+    def _publish(self, result: PerceptionResult, frame: Frame, header: Any, optical: str) -> None:
         base, stamp = self._chain.base, header.stamp
-        self._obstacles.publish(obstacles_message(perceived.obstacles, base, stamp))
-        ids = frozenset(obstacle.id for obstacle in perceived.obstacles)
+        self._obstacles.publish(obstacles_message(result.obstacles, base, stamp))
+        ids = frozenset(obstacle.id for obstacle in result.obstacles)
         tip = np.zeros(3) if frame.q is None else kinematics.forward(self._chain, frame.q)[:3, 3]
-        self._markers.publish(obstacle_markers(perceived.obstacles, self._drawn - ids, tip, base, stamp))
+        self._markers.publish(obstacle_markers(result.obstacles, self._drawn - ids, tip, base, stamp))
         self._drawn = ids
-        # Pictures are large: they are made into messages only for those who look.
-        if perceived.disparity is not None and self._publishers_made[DisparityImage].get_subscription_count():
-            self._publishers_made[DisparityImage].publish(disparity_message(perceived.disparity, optical, stamp))
-        if self._publishers_made[PointCloud2].get_subscription_count() and perceived.points is not None:
-            self._publishers_made[PointCloud2].publish(points_message(perceived.points, base, stamp))
+        # Large messages are created only if there are subscribers.
+        if result.disparity is not None and self._image_publishers[DisparityImage].get_subscription_count():
+            self._image_publishers[DisparityImage].publish(disparity_message(result.disparity, optical, stamp))
+        if self._image_publishers[PointCloud2].get_subscription_count() and result.points is not None:
+            self._image_publishers[PointCloud2].publish(points_message(result.points, base, stamp))
 
     def _diagnosis(self) -> DiagnosticReport:
-        missing = self._gathered.missing()
+        missing = self._input.missing()
         last, silence = self._last, time.monotonic() - self._finished
         numbers = {
-            "dropped frames": str(self._gathered.dropped),
+            "dropped frames": str(self._input.dropped),
             "latency [ms]": f"{1e3 * self._latency:.1f}",
             "camera to obstacle [ms]": f"{1e3 * self._age:.1f}",
         }
@@ -278,14 +282,14 @@ class PerceptionNode(ManagedNode):
         if not self.is_active:
             return DiagnosticReport(Level.OK, "not active", numbers)
         if missing:
-            return DiagnosticReport(Level.WARN, f"nothing comes on {missing}", numbers)
+            return DiagnosticReport(Level.WARN, f"no messages on {missing}", numbers)
         if self._problem:
             return DiagnosticReport(Level.ERROR, self._problem, numbers)
         if silence > 1.0:
-            return DiagnosticReport(Level.WARN, f"no picture for {silence:.1f} s; obstacles are from then", numbers)
+            return DiagnosticReport(Level.WARN, f"no image for {silence:.1f} s; obstacles are that old", numbers)
         if last is not None and last.reasons:
             return DiagnosticReport(Level.WARN, "; ".join(reason.value for reason in last.reasons), numbers)
-        return DiagnosticReport(Level.OK, "seeing", numbers)
+        return DiagnosticReport(Level.OK, "running", numbers)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

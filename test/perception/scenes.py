@@ -1,4 +1,4 @@
-"""Scenes with known things in them, as a simulated stereo camera sees them."""
+"""Scenes with known objects, rendered by a simulated stereo camera."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'mani
 
 from manipapy_core import lie
 from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
-from manipapy_core.perception import DepthImage, Perceived, PerceptionPipeline, StereoModel, StereoPair
+from manipapy_core.perception import DepthImage, PerceptionPipeline, PerceptionResult, StereoModel, StereoPair
 from manipapy_core.sim import Pinhole, RenderReplica, SceneObject, SimWorld, StereoCamera, StereoFrame, look_at
 from manipapy_core.sim.scene import Table, Texture
 
@@ -25,7 +25,7 @@ FRAME_NS = 100_000_000
 COLOURS = [(0.8, 0.3, 0.2, 1.0), (0.9, 0.7, 0.2, 1.0), (0.2, 0.4, 0.7, 1.0), (0.25, 0.6, 0.35, 1.0)]
 
 
-def thing(name: str, shape, xyz, turn: float = 0.0, colour=COLOURS[0], **more) -> SceneObject:
+def scene_object(name: str, shape, xyz, turn: float = 0.0, colour=COLOURS[0], **more) -> SceneObject:
     T = lie.pose(lie.exp_so3([0.0, 0.0, turn]), xyz)
     return SceneObject(name, shape, T, rgba=colour, texture=Texture.SPECKLE, **more)
 
@@ -37,34 +37,34 @@ def table(size=(1.6, 1.4, 0.75), xyz=(0.0, 0.0, 0.0)) -> SceneObject:
 
 
 def looking_at(target, distance: float, elevation: float = 0.65, azimuth: float = -0.6) -> np.ndarray:
-    """Pose of a camera that looks down at a place from so far away [m, rad]."""
+    """Pose of a camera at this distance [m], elevation and azimuth [rad] that points to the target."""
     away = [math.cos(azimuth) * math.cos(elevation), math.sin(azimuth) * math.cos(elevation), math.sin(elevation)]
     return look_at(np.asarray(target) + distance * np.array(away), target)
 
 
 @dataclass
 class Stage:
-    """A world and its mirror; use it in a `with` statement."""
+    """A simulated world and its renderer; use it in a `with` statement."""
 
     def __enter__(self) -> Stage:
-        self.world, self.mirror = SimWorld(), RenderReplica()
+        self.world, self.replica = SimWorld(), RenderReplica()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.world.close()
-        self.mirror.close()
+        self.replica.close()
 
-    def see(self, T_world_left: np.ndarray) -> StereoFrame:
+    def render(self, T_world_left: np.ndarray) -> StereoFrame:
         content, view = self.world.content_and_view()
-        self.mirror.load(content)
-        return self.mirror.stereo(StereoCamera(PINHOLE, BASELINE, T_world_left), view)
+        self.replica.load(content)
+        return self.replica.stereo(StereoCamera(PINHOLE, BASELINE, T_world_left), view)
 
 
-def seen(items, T_world_left: np.ndarray) -> StereoFrame:
+def render(items, T_world_left: np.ndarray) -> StereoFrame:
     with Stage() as stage:
         for item in items:
             stage.world.spawn(item)
-        return stage.see(T_world_left)
+        return stage.render(T_world_left)
 
 
 def as_pair(frame: StereoFrame, time_ns: int = 0, q=None) -> StereoPair:
@@ -75,8 +75,8 @@ def as_depth_image(frame: StereoFrame, time_ns: int = 0, q=None) -> DepthImage:
     return DepthImage(time_ns, frame.T_world_left, frame.depth, STEREO.left, q)
 
 
-def feed_twice(pipeline: PerceptionPipeline, frame) -> Perceived:
-    """Two frames of the same view: what is there is confirmed."""
+def feed_twice(pipeline: PerceptionPipeline, frame) -> PerceptionResult:
+    """Two frames of the same view, so that objects are confirmed."""
     from dataclasses import replace
 
     pipeline.feed(frame)

@@ -1,4 +1,4 @@
-"""Whatever a camera or a user delivers: a clear word, no crash, nothing stale called fresh."""
+"""Invalid input: clear errors, no crash, no outdated obstacle reported as fresh."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from manipapy_core.perception import (
     DepthImage,
     MatcherSettings,
     NoConfiguration,
+    PaddingSettings,
     PerceptionPipeline,
     PerceptionSettings,
     PlaneSettings,
@@ -43,7 +44,7 @@ def gray(value: int, width: int = 320, height: int = 240) -> np.ndarray:
 
 
 FORWARD = lie.pose(np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]), [0.0, 0.0, 1.0])
-"""A camera that looks along x, its picture upright."""
+"""A camera that points along x, with an upright image."""
 
 
 def a_box_in_the_air() -> tuple[DepthImage, Camera]:
@@ -62,14 +63,14 @@ def a_box_in_the_air() -> tuple[DepthImage, Camera]:
         (RNG.integers(0, 255, (240, 320)).astype(np.uint8), gray(0), Reason.FEW_PIXELS),
     ],
 )
-def test_pictures_without_content_say_why_nothing_is_seen(left, right, reason):
+def test_images_without_content_give_a_reason(left, right, reason):
     result = PerceptionPipeline(pair_of(320, 240)).feed(StereoPair(0, T, left, right))
     assert result.obstacles == () and result.candidates == ()
     assert result.reasons[0] is reason
     assert reason.value in result.describe()
 
 
-def test_unrelated_pictures_make_no_obstacles():
+def test_unrelated_images_make_no_obstacles():
     rng = np.random.default_rng(5)
     pipeline = PerceptionPipeline(pair_of(320, 240))
     for step in range(4):
@@ -79,20 +80,20 @@ def test_unrelated_pictures_make_no_obstacles():
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (4, 3), (2, 480), (640, 2)])
-def test_tiny_pictures_are_refused(width, height):
+def test_tiny_images_are_rejected(width, height):
     with pytest.raises(InputError, match="too small"):
         PerceptionPipeline(pair_of(width, height)).feed(
             StereoPair(0, T, gray(9, width, height), gray(9, width, height))
         )
 
 
-def test_4k_pictures_are_made_smaller_first():
+def test_4k_images_are_scaled_down():
     rng = np.random.default_rng(1)
     small = rng.integers(0, 255, (540, 960)).astype(np.uint8)
     left = np.kron(small, np.ones((4, 4), np.uint8))
     right = np.roll(left, -240, axis=1)  # 40 pixels at a width of 640
     stereo = pair_of(3840, 2160)
-    result = PerceptionPipeline(stereo, settings=PerceptionSettings(planes=PlaneSettings(most=0))).feed(
+    result = PerceptionPipeline(stereo, settings=PerceptionSettings(planes=PlaneSettings(max_planes=0))).feed(
         StereoPair(0, T, left, right)
     )
     assert result.disparity.values.shape[1] == 640
@@ -100,7 +101,7 @@ def test_4k_pictures_are_made_smaller_first():
     assert np.nanmedian(result.depth.depth) == pytest.approx(stereo.focal * stereo.baseline / 240, rel=0.01)
 
 
-def test_pictures_of_two_sizes_or_of_another_calibration_are_refused():
+def test_image_size_mismatch_is_rejected():
     with pytest.raises(BadImage, match="one size"):
         StereoPair(0, T, gray(9), gray(9, 321))
     with pytest.raises(InputError, match="camera_info"):
@@ -114,7 +115,7 @@ def test_pictures_of_two_sizes_or_of_another_calibration_are_refused():
 @pytest.mark.parametrize(
     ("image", "encoding", "word"),
     [
-        (gray(9), "rgb8", "said to be rgb8"),
+        (gray(9), "rgb8", "declared as rgb8"),
         (gray(9), "yuv422", "yuv422"),
         (gray(9).astype(np.float32), "", "float32"),
         (np.zeros((240, 320, 2), np.uint8), "", "shape"),
@@ -123,7 +124,7 @@ def test_pictures_of_two_sizes_or_of_another_calibration_are_refused():
         (np.zeros(5, np.uint8), "", "shape"),
     ],
 )
-def test_wrong_encodings_are_named(image, encoding, word):
+def test_wrong_encoding_is_reported(image, encoding, word):
     with pytest.raises(BadImage, match=word):
         PerceptionPipeline(pair_of(320, 240)).feed(StereoPair(0, T, image, image, encoding=encoding))
 
@@ -132,12 +133,12 @@ def test_wrong_encodings_are_named(image, encoding, word):
     ("depth", "encoding"),
     [(np.ones((240, 320), np.uint8), ""), (np.ones((240, 320), np.float32), "16UC1"), (np.ones((240, 320)), "rgb8")],
 )
-def test_wrong_depth_encodings_are_named(depth, encoding):
+def test_wrong_depth_encoding_is_rejected(depth, encoding):
     with pytest.raises(BadImage):
         PerceptionPipeline().feed(DepthImage(0, T, depth, pair_of(320, 240).left, encoding=encoding))
 
 
-def test_pictures_that_were_not_taken_together_are_refused():
+def test_unsynchronised_images_are_rejected():
     with pytest.raises(Unsynchronised, match="apart") as error:
         StereoPair(0, T, gray(9), gray(9), right_time_ns=50_000_000)
     assert error.value.skew_ns == 50_000_000
@@ -162,30 +163,30 @@ def test_pictures_that_were_not_taken_together_are_refused():
         (lambda: Camera.from_info(320, 240, np.eye(3), distortion_model="magic"), "magic"),
     ],
 )
-def test_impossible_cameras_are_refused(make, word):
+def test_invalid_cameras_are_rejected(make, word):
     with pytest.raises(BadCamera, match=word):
         make()
 
 
-def test_a_pose_that_is_none_is_refused():
+def test_invalid_camera_pose_is_rejected():
     for pose in (np.zeros((4, 4)), np.full((4, 4), np.nan), np.eye(3)):
         with pytest.raises(InputError, match="T_base_optical"):
             StereoPair(0, pose, gray(9), gray(9))
 
 
 @pytest.mark.parametrize("points", [np.zeros((5, 2)), np.zeros(3), np.zeros((5, 3), np.int64), np.zeros((2, 2, 2, 3))])
-def test_points_of_another_shape_are_refused(points):
+def test_points_of_wrong_shape_are_rejected(points):
     with pytest.raises(InputError, match="points"):
         PerceptionPipeline().feed(PointSet(0, T, points))
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 3)), np.full((50, 3), np.nan), np.full((4, 5, 3), np.inf)])
-def test_frames_without_points_say_so(points):
+def test_frames_without_points_give_a_reason(points):
     result = PerceptionPipeline().feed(PointSet(0, T, points))
     assert result.obstacles == () and Reason.FEW_PIXELS in result.reasons
 
 
-def test_a_robot_without_joint_positions_is_not_guessed():
+def test_self_filter_requires_joint_positions():
     robot = Robot.from_urdf("ur5")
     pipeline = PerceptionPipeline(body=RobotBody.build(robot, robot.tree()))
     frame, camera = a_box_in_the_air()
@@ -196,7 +197,7 @@ def test_a_robot_without_joint_positions_is_not_guessed():
     assert pipeline.feed(DepthImage(0, FORWARD, frame.depth, camera, q=np.zeros(6))).candidates
 
 
-def test_after_a_bad_frame_obstacles_are_old_not_fresh():
+def test_obstacles_age_after_a_bad_frame():
     frame, camera = a_box_in_the_air()
     pipeline = PerceptionPipeline(pair_of(320, 240))
     pipeline.feed(frame)
@@ -208,10 +209,10 @@ def test_after_a_bad_frame_obstacles_are_old_not_fresh():
     (kept,) = result.obstacles
     assert kept.id == found.id and not kept.fresh and result.fresh == ()
     assert kept.unseen == pytest.approx(0.4)
-    assert "not seen for 0.4 s" in result.describe()
+    assert "not detected for 0.4 s" in result.describe()
 
 
-def test_the_same_frame_twice_and_time_running_back():
+def test_repeated_frame_and_time_jump_back():
     frame, camera = a_box_in_the_air()
     pipeline = PerceptionPipeline()
     later = DepthImage(FRAME_NS, FORWARD, frame.depth, camera)
@@ -225,35 +226,36 @@ def test_the_same_frame_twice_and_time_running_back():
     assert restarted.obstacles == () and restarted.candidates[0].id != first.obstacles[0].id
 
 
-def test_reasons_tell_which_stage_took_everything():
+def test_reason_names_the_stage_that_removed_all_points():
     frame, camera = a_box_in_the_air()
     far = PerceptionSettings(lower=(5.0, 5.0, 5.0), upper=(6.0, 6.0, 6.0))
     assert PerceptionPipeline(settings=far).feed(frame).reasons == (Reason.NOTHING_IN_BOX,)
     wall = DepthImage(0, FORWARD, np.full((240, 320), 1.0, np.float32), camera)
-    flat = PerceptionSettings(planes=PlaneSettings(tilt=np.pi / 2))
+    flat = PerceptionSettings(planes=PlaneSettings(max_tilt=np.pi / 2))
     assert PerceptionPipeline(settings=flat).feed(wall).reasons == (Reason.ONLY_PLANES,)
-    picky = PerceptionSettings(clusters=ClusterSettings(least_points=5000))
+    picky = PerceptionSettings(clusters=ClusterSettings(min_points=5000))
     assert PerceptionPipeline(settings=picky).feed(frame).reasons == (Reason.ONLY_NOISE,)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: MatcherSettings(nearest=2.0, farthest=1.0),
-        lambda: MatcherSettings(block=4),
+        lambda: MatcherSettings(min_depth=2.0, max_depth=1.0),
+        lambda: MatcherSettings(block_size=4),
         lambda: MatcherSettings(sigma=0.0),
-        lambda: MatcherSettings(uniqueness=-1),
-        lambda: PlaneSettings(thickness=0.0),
-        lambda: PlaneSettings(tilt=3.0),
+        lambda: MatcherSettings(uniqueness_ratio=-1),
+        lambda: PlaneSettings(distance_threshold=0.0),
+        lambda: PlaneSettings(max_tilt=3.0),
         lambda: ClusterSettings(eps=0.0),
         lambda: ClusterSettings(min_samples=0),
+        lambda: PaddingSettings(base=-0.1),
         lambda: TrackSettings(confirm=0),
         lambda: TrackSettings(gate=-1.0),
-        lambda: PerceptionSettings(voxel=0.0),
+        lambda: PerceptionSettings(voxel_size=0.0),
         lambda: PerceptionSettings(lower=(0, 0, 0), upper=(0, 1, 1)),
         lambda: PerceptionSettings(self_padding=-0.1),
     ],
 )
-def test_impossible_settings_are_refused(make):
+def test_invalid_settings_are_rejected(make):
     with pytest.raises(InputError):
         make()

@@ -1,4 +1,4 @@
-"""Labels are those of scikit-learn, element by element."""
+"""DBSCAN labels against scikit-learn, element by element."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def blobs(seed: int, count: int, spread: float = 0.05) -> np.ndarray:
 @pytest.mark.parametrize(("eps", "min_samples"), [(0.03, 5), (0.08, 10), (0.02, 1), (5.0, 3)])
 def test_labels_equal_those_of_scikit_learn(count, eps, min_samples):
     if count * eps > 20000:
-        count = 1000  # every point near every other: the reference would need gigabytes
+        count = 1000  # all points are neighbours: the reference would need gigabytes
     points = blobs(count, count)
     np.testing.assert_array_equal(dbscan(points, eps, min_samples), reference(points, eps, min_samples))
 
@@ -39,33 +39,33 @@ def test_labels_equal_those_of_scikit_learn(count, eps, min_samples):
     st.sampled_from([1.0, 1.5, 2.0]),
     st.integers(1, 8),
 )
-def test_ties_and_repeated_points_fall_the_same_way(cells, eps, min_samples):
+def test_ties_and_repeated_points_equal_scikit_learn(cells, eps, min_samples):
     """On a lattice many distances are exactly eps."""
     points = np.array(cells, dtype=np.float64)
     np.testing.assert_array_equal(dbscan(points, eps, min_samples), reference(points, eps, min_samples))
 
 
 @given(st.integers(0, 10_000))
-def test_ties_with_rounding_fall_the_same_way(seed):
+def test_ties_with_rounding_equal_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     points = 0.1 * rng.integers(0, 5, (80, 3))
     np.testing.assert_array_equal(dbscan(points, 0.1, 4), reference(points, 0.1, 4))
 
 
-def test_far_apart_points_are_no_burden():
+def test_distant_points_are_clustered():
     points = np.array([[0.0, 0.0, 0.0], [1e7, 0.0, 0.0], [1e7, 1e-3, 0.0], [0.0, 1e-3, 0.0]])
     np.testing.assert_array_equal(dbscan(points, 0.01, 2), [0, 1, 1, 0])
 
 
-def test_an_uncertain_point_reaches_farther():
+def test_eps_per_point():
     points = np.array([[0.0, 0, 0], [0.05, 0, 0], [0.10, 0, 0], [1.0, 0, 0], [1.05, 0, 0], [1.10, 0, 0]])
     reach = np.array([0.02, 0.02, 0.02, 0.06, 0.06, 0.06])
     np.testing.assert_array_equal(dbscan(points, reach, 2), [-1, -1, -1, 0, 0, 0])
     np.testing.assert_array_equal(dbscan(points, np.full(6, 0.06), 2), reference(points, 0.06, 2))
 
 
-def test_adaptive_reach_follows_its_definition():
-    """By brute force: neighbours are at most the larger reach apart."""
+def test_eps_per_point_equals_brute_force():
+    """By brute force: neighbours are at most the larger eps apart."""
     rng = np.random.default_rng(4)
     points, reach = rng.uniform(0, 0.5, (400, 3)), rng.uniform(0.02, 0.08, 400)
     near = np.linalg.norm(points[:, None] - points, axis=-1) <= np.maximum(reach[:, None], reach)
@@ -89,6 +89,6 @@ def test_no_points_no_labels():
         (np.zeros((3, 3)), 0.1, 0),
     ],
 )
-def test_nonsense_is_refused(points, eps, min_samples):
+def test_invalid_arguments_are_rejected(points, eps, min_samples):
     with pytest.raises(InputError):
         dbscan(points, eps, min_samples)

@@ -1,4 +1,4 @@
-"""Cameras, rectified geometry and depth, against projections written out by hand."""
+"""Camera models, rectification, matching and depth, against explicit projections."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def disparity_of(values, sigma: float = 0.25, stereo: StereoModel = PAIR) -> Dis
     return Disparity(values, 0, 64, 1, stereo, sigma)
 
 
-def test_the_numbers_of_camera_info_make_a_pair():
+def test_stereo_model_from_camera_info():
     P = np.column_stack([K, [-210.0 * 0.07, 0, 0]])
     P_left = np.column_stack([K, np.zeros(3)])
     left = Camera.from_info(200, 150, K.ravel(), [0.0] * 5, np.eye(3).ravel(), P_left.ravel())
@@ -51,8 +51,8 @@ def test_the_numbers_of_camera_info_make_a_pair():
     )
 
 
-def test_depth_and_points_are_where_the_cameras_see_them():
-    """Points in front of two cameras: projected by hand, matched by definition, and back."""
+def test_depth_and_points_invert_projection():
+    """Points are projected explicitly to both cameras and recovered from the disparity."""
     z = RNG.uniform(0.5, 2.0, (150, 200))
     u, v = np.meshgrid(np.arange(200), np.arange(150))
     x, y = (u - 101.0) / 210.0 * z, (v - 77.0) / 205.0 * z
@@ -68,7 +68,7 @@ def test_depth_and_points_are_where_the_cameras_see_them():
     np.testing.assert_allclose(again.xyz, points.xyz, atol=1e-5)
 
 
-def test_uncertainty_is_the_slope_of_depth_over_disparity():
+def test_depth_sigma_is_derivative_times_disparity_sigma():
     d = np.array([[3.0, 10.0, 30.0]])
     depth = depth_from_disparity(disparity_of(d, 0.25))
     step = 1e-3
@@ -78,10 +78,10 @@ def test_uncertainty_is_the_slope_of_depth_over_disparity():
 
 def test_invalid_depths_follow_rep_117():
     d = np.array([[np.nan, 0.0, -1.0, 60.0, 20.0, 2.0]])
-    depth = depth_from_disparity(disparity_of(d), nearest=0.3, farthest=5.0).depth[0]
+    depth = depth_from_disparity(disparity_of(d), min_depth=0.3, max_depth=5.0).depth[0]
     assert np.isnan(depth[0]) and depth[1] == np.inf and depth[2] == np.inf
     assert depth[3] == -np.inf and depth[4] == pytest.approx(0.735) and depth[5] == np.inf
-    points = points_from_depth(depth_from_disparity(disparity_of(d), nearest=0.3, farthest=5.0))
+    points = points_from_depth(depth_from_disparity(disparity_of(d), min_depth=0.3, max_depth=5.0))
     assert len(points.unorganised().xyz) == 1
     assert isinstance(points.unorganised(), Points)
 
@@ -96,7 +96,7 @@ def test_cameras_with_different_principal_points():
     assert depth_from_disparity(disparity_of([[d]], stereo=pair)).depth[0, 0] == pytest.approx(z, rel=1e-5)
 
 
-def test_smaller_pictures_of_the_same_camera_see_the_same():
+def test_scaled_camera_projects_to_scaled_pixels():
     point = np.array([0.2, -0.1, 1.3])
     full = PAIR.left.projection @ [*point, 1.0]
     half = PAIR.scaled(100, 75).left.projection @ [*point, 1.0]
@@ -106,7 +106,7 @@ def test_smaller_pictures_of_the_same_camera_see_the_same():
 
 
 def shifted_noise(shift: float):
-    """A textured wall at one depth, as two cameras see it."""
+    """Images of a textured wall at one depth."""
     wide = cv2.GaussianBlur(RNG.integers(0, 255, (150, 260)).astype(np.uint8), (0, 0), 1.2)
     u, v = np.meshgrid(np.arange(200, dtype=np.float32), np.arange(150, dtype=np.float32))
     left = cv2.remap(wide, u + 10, v, cv2.INTER_CUBIC)
@@ -116,24 +116,24 @@ def shifted_noise(shift: float):
 
 @pytest.mark.parametrize("method", list(Method))
 @pytest.mark.parametrize("row_step", [1, 2])
-def test_a_wall_is_matched_to_a_fraction_of_a_pixel(method, row_step):
+def test_wall_is_matched_with_subpixel_accuracy(method, row_step):
     left, right = shifted_noise(14.3)
-    settings = MatcherSettings(method=method, nearest=0.5, farthest=5.0, row_step=row_step, speckle_size=20)
+    settings = MatcherSettings(method=method, min_depth=0.5, max_depth=5.0, row_step=row_step, speckle_size=20)
     found = Matcher(PAIR, settings).match(left, right)
     assert found.values.shape == (150 // row_step, 200)
     values = found.values[:, 20:-10]
     assert np.isfinite(values).mean() > 0.8
     assert np.nanmedian(np.abs(values - 14.3)) < 0.2
     assert found.full_size().shape == (150, 200)
-    # Columns whose partner lies outside the right picture are left out, but for a few that something else resembles.
+    # Columns without a correspondence in the right image are rejected, except for a few chance matches.
     assert np.isfinite(found.values[:, :14]).mean() < 0.15
     assert np.isfinite(found.values[:, 16:60]).mean() > 0.6
 
 
-def test_an_odd_number_of_rows_is_no_trouble():
+def test_odd_number_of_rows():
     pair = StereoModel.ideal(200, 149, 210.0, 205.0, 101.0, 77.0, 0.07)
     left, right = shifted_noise(14.0)
-    matcher = Matcher(pair, MatcherSettings(nearest=0.5, farthest=5.0, row_step=2))
+    matcher = Matcher(pair, MatcherSettings(min_depth=0.5, max_depth=5.0, row_step=2))
     found = matcher.match(np.ascontiguousarray(left[:149]), np.ascontiguousarray(right[:149]))
     assert found.values.shape == (74, 200)
     assert found.full_size(149).shape == (149, 200) and np.isnan(found.full_size(149)[148]).all()
@@ -141,7 +141,7 @@ def test_an_odd_number_of_rows_is_no_trouble():
     assert found.stereo.left.projection[1, 2] == pytest.approx(77.5 / 2 - 0.5)
 
 
-def test_rectified_pictures_are_left_alone():
+def test_rectified_images_are_returned_unchanged():
     left, right = shifted_noise(10.0)
     out = Rectifier(PAIR).pair(left, right)
     assert out[0] is left and out[1] is right
@@ -149,7 +149,7 @@ def test_rectified_pictures_are_left_alone():
 
 @pytest.mark.parametrize("model", [Distortion.PLUMB_BOB, Distortion.RATIONAL, Distortion.FISHEYE])
 def test_rectification_undoes_lens_and_rotation(model):
-    """A dot drawn where the raw camera sees a point appears where P says after rectification."""
+    """A dot at the raw projection of a point is at its projection by P after rectification."""
     D = {"plumb_bob": [-0.2, 0.05, 0.001, -0.002, 0.0], "equidistant": [0.05, -0.01, 0.0, 0.0]}
     D = np.array(D.get(model.value, [0.1, 0.02, 0.001, 0.0, 0.0, 0.2, 0.05, 0.01]))
     R = lie.exp_so3([0.02, -0.03, 0.01])
@@ -169,7 +169,7 @@ def test_rectification_undoes_lens_and_rotation(model):
     assert middle == pytest.approx(expected[:2] / expected[2], abs=0.15)
 
 
-def test_encodings_mean_what_they_say():
+def test_encodings_are_decoded():
     rgb = RNG.integers(0, 255, (8, 9, 3)).astype(np.uint8)
     gray = as_gray(rgb)
     np.testing.assert_array_equal(gray, as_gray(rgb, "rgb8"))
@@ -188,19 +188,19 @@ def test_encodings_mean_what_they_say():
     assert depth.sigma[0, 1] == pytest.approx(0.0045)
 
 
-def test_camera_errors_name_the_number():
+def test_camera_error_names_the_entry():
     with pytest.raises(BadCamera, match=r"K\[2\] is nan"):
         Camera.from_info(200, 150, [210.0, 0, np.nan, 0, 205, 77, 0, 0, 1])
 
 
 @pytest.mark.parametrize("shift", [14.0, 14.3, 14.5, 17.8])
 @pytest.mark.parametrize("brighter", [0, 12])
-def test_a_search_on_half_the_columns_is_refined_on_all_of_them(shift, brighter):
-    """Also where the right camera is brighter; without the refinement the error is as large as the search's."""
+def test_search_on_averaged_columns_is_refined(shift, brighter):
+    """Also if the right image is brighter; without refinement the error would be that of the search."""
     left, right = shifted_noise(shift)
     left, right = (cv2.GaussianBlur(image, (0, 0), 1.2) for image in (left, right))
     right = np.clip(right.astype(int) + brighter, 0, 255).astype(np.uint8)
-    settings = MatcherSettings(nearest=0.5, farthest=5.0, column_step=2, speckle_size=20)
+    settings = MatcherSettings(min_depth=0.5, max_depth=5.0, column_step=2, speckle_size=20)
     found = Matcher(PAIR, settings).match(left, right)
     assert found.values.shape == (150, 200)
     values = found.values[5:-5, 30:-10]
@@ -210,16 +210,16 @@ def test_a_search_on_half_the_columns_is_refined_on_all_of_them(shift, brighter)
     assert np.nanmean(error > 1.0) < 0.02
 
 
-def test_an_odd_number_of_columns_is_no_trouble():
+def test_odd_number_of_columns():
     pair = StereoModel.ideal(199, 150, 210.0, 205.0, 101.0, 77.0, 0.07)
     left, right = shifted_noise(14.0)
-    matcher = Matcher(pair, MatcherSettings(nearest=0.5, farthest=5.0, column_step=2))
+    matcher = Matcher(pair, MatcherSettings(min_depth=0.5, max_depth=5.0, column_step=2))
     found = matcher.match(np.ascontiguousarray(left[:, :199]), np.ascontiguousarray(right[:, :199]))
     assert found.values.shape == (150, 199) and np.isnan(found.values[:, 198]).all()
     assert np.nanmedian(np.abs(found.values - 14.0)) < 0.2
 
 
 @pytest.mark.parametrize("step", [-1, 3])
-def test_column_steps_that_cannot_be_refined_are_refused(step):
+def test_invalid_column_steps_are_rejected(step):
     with pytest.raises(InputError, match="column_step"):
         MatcherSettings(column_step=step)

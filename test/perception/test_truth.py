@@ -1,4 +1,4 @@
-"""What the pipeline says, against what is known to be in the scene."""
+"""Pipeline results against the ground truth of simulated scenes."""
 
 from __future__ import annotations
 
@@ -33,71 +33,71 @@ from perception.scenes import (
     as_pair,
     feed_twice,
     looking_at,
-    seen,
+    render,
+    scene_object,
     table,
-    thing,
     true_size,
 )
 
-# From half a metre away the nearest thing is only 0.33 m from the camera.
+# From half a metre away the nearest object is only 0.33 m from the camera.
 ON_THE_TABLE = PerceptionSettings(
-    lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0), matcher=MatcherSettings(nearest=0.3)
+    lower=(-0.75, -0.65, -0.3), upper=(0.75, 0.65, 1.0), matcher=MatcherSettings(min_depth=0.3)
 )
-THINGS = [
-    thing("cube", BoxGeometry([0.04, 0.04, 0.04]), [0.0, 0.0, 0.02], 0.5, COLOURS[1]),
-    thing("box", BoxGeometry([0.06, 0.08, 0.10]), [0.10, 0.10, 0.05], -0.3, COLOURS[0]),
-    thing("ball", SphereGeometry(0.045), [-0.14, 0.05, 0.045], 0.0, COLOURS[3]),
-    thing("can", CylinderGeometry(0.035, 0.10), [0.06, -0.13, 0.05], 0.0, COLOURS[2]),
+OBJECTS = [
+    scene_object("cube", BoxGeometry([0.04, 0.04, 0.04]), [0.0, 0.0, 0.02], 0.5, COLOURS[1]),
+    scene_object("box", BoxGeometry([0.06, 0.08, 0.10]), [0.10, 0.10, 0.05], -0.3, COLOURS[0]),
+    scene_object("ball", SphereGeometry(0.045), [-0.14, 0.05, 0.045], 0.0, COLOURS[3]),
+    scene_object("can", CylinderGeometry(0.035, 0.10), [0.06, -0.13, 0.05], 0.0, COLOURS[2]),
 ]
 
 
 @cache
 def scene_from(distance: float):
-    return seen([table(), *THINGS], looking_at([0.0, 0.0, 0.03], distance))
+    return render([table(), *OBJECTS], looking_at([0.0, 0.0, 0.03], distance))
 
 
-def check_against_truth(result, things):
-    """Every thing found once, in place and in size, and nothing else."""
-    assert len(result.obstacles) == len(things), result.describe()
+def check_against_truth(result, objects):
+    """Every object is found once, with its position and size, and nothing else."""
+    assert len(result.obstacles) == len(objects), result.describe()
     taken = set()
-    for item in things:
+    for item in objects:
         centre = item.T_world_object[:3, 3]
         nearest = min(result.obstacles, key=lambda obstacle: np.linalg.norm(obstacle.centre - centre))
         taken.add(nearest.id)
         assert nearest.fresh
         assert np.linalg.norm(nearest.centre - centre) <= 0.02 + 2.0 * nearest.cluster.sigma, item.name
         assert np.abs(np.sort(nearest.size) - np.sort(true_size(item.shape))).max() <= 0.03, item.name
-    assert len(taken) == len(things)
+    assert len(taken) == len(objects)
 
 
 @pytest.mark.parametrize("distance", [0.5, 1.0, 1.5, 2.0])
 @pytest.mark.parametrize("kind", [as_pair, as_depth_image])
-def test_things_are_found_where_they_are(distance, kind):
+def test_objects_are_found(distance, kind):
     check_against_truth(
-        feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), kind(scene_from(distance))), THINGS
+        feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), kind(scene_from(distance))), OBJECTS
     )
 
 
-def test_things_on_a_table_without_texture_are_found():
-    """Of such a table nothing is measured: the few pixels that are belong to the things, and are believed."""
+def test_objects_on_a_table_without_texture_are_found():
+    """The table has no depth; the few valid pixels belong to the objects and are enough."""
     plain = replace(table(), texture=Texture.PLAIN)
-    frame = as_pair(seen([plain, *THINGS], looking_at([0.0, 0.0, 0.03], 1.0)))
+    frame = as_pair(render([plain, *OBJECTS], looking_at([0.0, 0.0, 0.03], 1.0)))
     result = feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), frame)
     assert result.valid_share < 0.1
-    check_against_truth(result, THINGS)
+    check_against_truth(result, OBJECTS)
 
 
-def test_points_of_another_driver_enter_at_the_same_door():
+def test_point_clouds_give_the_same_objects():
     frame = scene_from(1.0)
     rays = PINHOLE.rays()
     points = (rays * frame.depth[..., None]).astype(np.float32)
     for shape in (points, points[np.isfinite(frame.depth)]):
         result = feed_twice(PerceptionPipeline(settings=ON_THE_TABLE), PointSet(0, frame.T_world_left, shape))
-        check_against_truth(result, THINGS)
+        check_against_truth(result, OBJECTS)
 
 
-def test_uncertainty_is_honest():
-    """Depth errors on the table are about as large as the pipeline says."""
+def test_depth_sigma_matches_the_errors():
+    """Depth errors on the table agree with the reported standard deviations."""
     for distance in (1.0, 2.0):
         frame = scene_from(distance)
         result = PerceptionPipeline(STEREO, settings=ON_THE_TABLE).feed(as_pair(frame))
@@ -108,10 +108,10 @@ def test_uncertainty_is_honest():
         assert 0.3 < np.quantile(error, 0.68) < 1.6
 
 
-def test_the_table_is_an_obstacle_when_asked():
+def test_table_is_an_obstacle_without_plane_removal():
     frame = as_depth_image(scene_from(1.0))
-    asked = replace(ON_THE_TABLE, planes=PlaneSettings(most=0))
-    result = feed_twice(PerceptionPipeline(STEREO, settings=asked), frame)
+    no_planes = replace(ON_THE_TABLE, planes=PlaneSettings(max_planes=0))
+    result = feed_twice(PerceptionPipeline(STEREO, settings=no_planes), frame)
     largest = max(result.obstacles, key=lambda obstacle: obstacle.size.max())
     assert largest.size.max() > 0.8
     kept = feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), frame)
@@ -122,12 +122,12 @@ def test_the_table_is_an_obstacle_when_asked():
 
 
 @pytest.mark.parametrize("kind", [as_pair, as_depth_image])
-def test_the_arm_never_takes_itself_for_an_obstacle(kind):
+def test_arm_is_no_obstacle(kind):
     robot = Robot.from_urdf("ur5")
     body = RobotBody.build(robot, robot.tree())
     start = np.array([-1.2, -1.9, 1.0, -1.0, -1.57, 0.0])
     goal = np.array([1.2, -0.9, 1.9, -2.5, -1.2, 1.0])
-    can = thing("can", CylinderGeometry(0.04, 0.12), [0.45, 0.35, 0.06], 0.0, COLOURS[2])
+    can = scene_object("can", CylinderGeometry(0.04, 0.12), [0.45, 0.35, 0.06], 0.0, COLOURS[2])
     camera = StereoCamera(PINHOLE, BASELINE, look_at([1.35, -0.7, 0.8], [0.45, 0.0, 0.1]))
     settings = PerceptionSettings(lower=(-0.3, -0.65, -0.3), upper=(1.1, 0.65, 1.5))
     pipeline, ids = PerceptionPipeline(STEREO, body=body, settings=settings), set()
@@ -136,12 +136,12 @@ def test_the_arm_never_takes_itself_for_an_obstacle(kind):
         stage.world.spawn(can)
         stage.world.add_robot(robot, q=start)
         content, view = stage.world.content_and_view()
-        stage.mirror.load(content)
+        stage.replica.load(content)
         for number, share in enumerate(np.linspace(0.0, 1.0, 9)):
             q = start + share * (goal - start)
-            frame = stage.mirror.stereo(camera, replace(view, q=dict.fromkeys(view.q, q)))
+            frame = stage.replica.stereo(camera, replace(view, q=dict.fromkeys(view.q, q)))
             result = pipeline.feed(kind(frame, number * FRAME_NS, q))
-            assert result.counts["self"] < result.counts["voxels"]  # the arm is in the picture
+            assert result.counts["self"] < result.counts["voxels"]  # the arm is in the image
             ids |= {obstacle.id for obstacle in (*result.obstacles, *result.candidates)}
             if number:
                 assert [obstacle.centre for obstacle in result.obstacles] == [
@@ -149,14 +149,14 @@ def test_the_arm_never_takes_itself_for_an_obstacle(kind):
                 ]
     assert len(ids) == 1
 
-    # Without the filter it would.
-    naive = feed_twice(PerceptionPipeline(STEREO, settings=settings), kind(frame))
-    assert len(naive.obstacles) > 1
+    # Without the self filter it is an obstacle.
+    unfiltered = feed_twice(PerceptionPipeline(STEREO, settings=settings), kind(frame))
+    assert len(unfiltered.obstacles) > 1
 
 
-def test_padded_shapes_hold_the_thing_and_go_into_the_planners_world():
+def test_padded_shapes_contain_the_object():
     result = feed_twice(PerceptionPipeline(STEREO, settings=ON_THE_TABLE), as_pair(scene_from(1.0)))
-    for item in THINGS:
+    for item in OBJECTS:
         centre = item.T_world_object[:3, 3]
         obstacle = min(result.obstacles, key=lambda o: np.linalg.norm(o.centre - centre))
         half = 0.45 * true_size(item.shape)
@@ -177,8 +177,8 @@ def test_padded_shapes_hold_the_thing_and_go_into_the_planners_world():
     assert checker.world is world
 
 
-def test_raw_pictures_of_distorting_cameras_are_rectified_first():
-    """The simulated pictures are bent as a real lens would; the calibration bends them back."""
+def test_raw_images_are_rectified():
+    """The simulated images are distorted as by a real lens; rectification removes it."""
     cv2 = pytest.importorskip("cv2", reason="stereo needs OpenCV (extra: perception)")
     from manipapy_core.perception import Camera, StereoModel
 
@@ -187,13 +187,14 @@ def test_raw_pictures_of_distorting_cameras_are_rectified_first():
     K, size = STEREO.left.K, (640, 480)
     u, v = np.meshgrid(np.arange(640, dtype=np.float32), np.arange(480, dtype=np.float32))
     pixels = np.stack([u, v], axis=-1).reshape(-1, 1, 2)
-    # Where the straight picture is seen by each bent pixel.
-    straight = cv2.undistortPoints(pixels, K, D, P=K).reshape(480, 640, 2)
-    bent = [
-        cv2.remap(image, straight[..., 0], straight[..., 1], cv2.INTER_LINEAR) for image in (frame.left, frame.right)
+    # Undistorted position of each distorted pixel.
+    undistorted = cv2.undistortPoints(pixels, K, D, P=K).reshape(480, 640, 2)
+    distorted = [
+        cv2.remap(image, undistorted[..., 0], undistorted[..., 1], cv2.INTER_LINEAR)
+        for image in (frame.left, frame.right)
     ]
     left, right = STEREO.left, STEREO.right
     stereo = StereoModel(Camera(*size, K, D, left.R, left.P), Camera(*size, K, D, right.R, right.P))
     assert not stereo.rectified
-    pair = StereoPair(0, frame.T_world_left, *bent)
-    check_against_truth(feed_twice(PerceptionPipeline(stereo, settings=ON_THE_TABLE), pair), THINGS)
+    pair = StereoPair(0, frame.T_world_left, *distorted)
+    check_against_truth(feed_twice(PerceptionPipeline(stereo, settings=ON_THE_TABLE), pair), OBJECTS)

@@ -1,4 +1,4 @@
-"""A detector as small as it can be, written byte by byte: whatever it sees, it answers with the same table."""
+"""A minimal ONNX detector, written byte by byte: its output does not depend on the image."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def attribute_ints(name: str, values: list[int]) -> bytes:
     return field(5, field(1, name.encode()) + b"".join(field(8, v) for v in values) + field(20, 7))
 
 
-def fixed_answer(table: np.ndarray, size: int) -> bytes:
-    """A model (1, 3, size, size) → (1, *table.shape) that multiplies its picture by zero and adds the table."""
+def constant_detector(table: np.ndarray, size: int) -> bytes:
+    """A model (1, 3, size, size) → (1, *table.shape) that multiplies its image by zero and adds the table."""
     rows, columns = table.shape
     count = rows * columns
     weights = np.zeros((count, 3, size, size), np.float32)
     whole = attribute_ints("kernel_shape", [size, size])
-    graph = field(1, node("Conv", ["picture", "weights", "answer"], "sums", whole))
+    graph = field(1, node("Conv", ["image", "weights", "answer"], "sums", whole))
     graph += field(1, node("Reshape", ["sums", "shape"], "table"))
     graph += field(2, b"tiny")
     graph += field(5, tensor("weights", weights)) + field(5, tensor("answer", table.astype(np.float32).ravel()))
     graph += field(5, tensor("shape", np.array([1, rows, columns], np.int64)))
-    graph += field(11, value_info("picture", (1, 3, size, size))) + field(12, value_info("table", (1, rows, columns)))
+    graph += field(11, value_info("image", (1, 3, size, size))) + field(12, value_info("table", (1, rows, columns)))
     return field(1, 8) + field(8, field(1, b"") + field(2, 13)) + field(7, graph)

@@ -1,4 +1,4 @@
-"""The node perception over DDS: what it sees of a simulated table, and what it says when it cannot see."""
+"""The node perception over DDS: obstacles of a simulated table, and diagnostics of unusable input."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ CAMERA = (
 )
 
 
-class Seen:
-    """What a perception node says."""
+class PerceptionOutput:
+    """Messages of a perception node."""
 
     def __init__(self, peer, node):
         self.peer, self.node = peer, node
@@ -47,13 +47,13 @@ class Seen:
         self.diagnoses += [s.message for s in message.status if s.name == self.node.full_name.lstrip("/")]
 
     def until(self, condition, what: str) -> ObstacleArray:
-        """The first message from now on that fulfils a condition."""
+        """The next message that fulfils a condition."""
         self.obstacles.clear()
         self.peer.wait_for(lambda: any(map(condition, self.obstacles)), what)
         return next(filter(condition, self.obstacles))
 
     def near(self, message: ObstacleArray, place, within: float = 0.04):
-        """Obstacles whose middle is near a place [m]."""
+        """Obstacles whose centre is near a position [m]."""
         return [
             obstacle
             for obstacle in message.obstacles
@@ -75,12 +75,12 @@ def bridge(start_for_module, peer):
 
 
 @pytest.fixture(scope="module")
-def seen(start_for_module, peer, bridge):
+def output(start_for_module, peer, bridge):
     model = start_for_module("model_server", "-p", "use_sim_time:=true")
     node = start_for_module("perception", "-p", "use_sim_time:=true")
     bring_up(peer, model)
     bring_up(peer, node)
-    return Seen(peer, node)
+    return PerceptionOutput(peer, node)
 
 
 def spawn(peer, bridge, name: str, at, size=BOX_SIZE) -> None:
@@ -94,28 +94,28 @@ def remove(peer, bridge, name: str) -> None:
     assert peer.call(RemoveObject, bridge, "remove", RemoveObject.Request(name=name)).success
 
 
-def test_a_box_is_found_where_it_is_keeps_its_id_and_goes(seen, bridge, peer):
+def test_box_is_found_keeps_its_id_and_is_removed(output, bridge, peer):
     spawn(peer, bridge, "box", BOX_AT)
-    message = seen.until(lambda m: seen.near(m, BOX_AT), "the box to be seen")
-    (found,) = seen.near(message, BOX_AT)
+    message = output.until(lambda m: output.near(m, BOX_AT), "the box to be detected")
+    (found,) = output.near(message, BOX_AT)
     sizes = sorted([found.size.x, found.size.y, found.size.z])
     assert sizes == pytest.approx(sorted(BOX_SIZE), abs=0.03)
     assert message.header.frame_id == "base_link"
-    later = [seen.until(lambda m: bool(m.obstacles), "another picture") for _ in range(3)]
+    later = [output.until(lambda m: bool(m.obstacles), "another image") for _ in range(3)]
     assert all(any(obstacle.id == found.id for obstacle in each.obstacles) for each in later)
-    assert any(marker.id == found.id and marker.ns == "boxes" for marker in seen.markers[-1].markers)
+    assert any(marker.id == found.id and marker.ns == "boxes" for marker in output.markers[-1].markers)
     remove(peer, bridge, "box")
-    seen.until(lambda m: not seen.near(m, BOX_AT), "the box to be gone")
+    output.until(lambda m: not output.near(m, BOX_AT), "the box to be removed")
 
 
-def test_the_robot_and_the_table_are_no_obstacles(seen):
-    message = seen.until(lambda m: True, "a picture")
-    assert not seen.near(message, [0.0, 0.0, 0.3], within=0.3), "the robot itself was taken for an obstacle"
+def test_the_robot_and_the_table_are_no_obstacles(output):
+    message = output.until(lambda m: True, "an image")
+    assert not output.near(message, [0.0, 0.0, 0.3], within=0.3), "the robot was detected as an obstacle"
     for obstacle in message.obstacles:
-        assert obstacle.size.x < 0.5 and obstacle.size.y < 0.5, "the table was taken for an obstacle"
+        assert obstacle.size.x < 0.5 and obstacle.size.y < 0.5, "the table was detected as an obstacle"
 
 
-def test_disparity_and_points_are_published_for_those_who_look(seen, peer):
+def test_disparity_and_points_are_published_with_subscribers(output, peer):
     disparities: list[DisparityImage] = []
     clouds: list[PointCloud2] = []
     subscriptions = [
@@ -130,31 +130,31 @@ def test_disparity_and_points_are_published_for_those_who_look(seen, peer):
     assert 0.5 < np.median(depth) < 2.5
     assert xyz.shape == (240, 320, 3)
     table = np.abs(xyz[..., 2]) < 0.03
-    assert table.mean() > 0.1, "a tenth of the picture should be table top, at z = 0 of the base"
+    assert table.mean() > 0.1, "at least a tenth of the image shows the table top at z = 0 of the base"
     for subscription in subscriptions:
         peer.node.destroy_subscription(subscription)
 
 
-def test_parameters_change_what_is_seen_and_nonsense_is_refused(seen):
-    refused = seen.set(stereo__method="magic")
+def test_live_parameters_apply_and_invalid_ones_are_rejected(output):
+    refused = output.set(stereo__method="magic")
     assert not refused.successful and "sgbm" in refused.reason
-    refused = seen.set(stereo__nearest=2.0, stereo__farthest=1.0)
-    assert not refused.successful and "nearest" in refused.reason
-    refused = seen.set(input="depth")
+    refused = output.set(stereo__min_depth=2.0, stereo__max_depth=1.0)
+    assert not refused.successful and "min_depth" in refused.reason
+    refused = output.set(input="depth")
     assert not refused.successful and "configure" in refused.reason
-    assert seen.set(crop__lower=[5.0, 5.0, 5.0], crop__upper=[6.0, 6.0, 6.0]).successful
-    seen.diagnoses.clear()
-    seen.peer.wait_for(lambda: any("crop box" in text for text in seen.diagnoses), "the diagnosis of an empty box")
-    assert seen.set(crop__lower=[-2.0, -2.0, -2.0], crop__upper=[2.0, 2.0, 2.0]).successful
-    seen.until(lambda m: bool(m.obstacles), "obstacles again")
+    assert output.set(crop__lower=[5.0, 5.0, 5.0], crop__upper=[6.0, 6.0, 6.0]).successful
+    output.diagnoses.clear()
+    output.peer.wait_for(lambda: any("crop box" in text for text in output.diagnoses), "the diagnosis of an empty box")
+    assert output.set(crop__lower=[-2.0, -2.0, -2.0], crop__upper=[2.0, 2.0, 2.0]).successful
+    output.until(lambda m: bool(m.obstacles), "obstacles again")
 
 
-EXPOSED_BEFORE = 20_000_000
-"""Pictures are older than the joint states they come with [ns], as from a real camera: they may come first."""
+EXPOSURE_DELAY = 20_000_000
+"""Images are older than their joint states [ns], as from a real camera."""
 
 
-class ByHand:
-    """A stereo camera that a test holds in its hand."""
+class FakeCamera:
+    """A stereo camera with images from the test."""
 
     def __init__(self, peer, namespace: str):
         self._peer = peer
@@ -165,7 +165,7 @@ class ByHand:
         ]
         self._states = node.create_publisher(JointState, f"{namespace}/joint_states", 5)
 
-    def show(self, grey: int = 0, sizes=((64, 48), (64, 48)), encoding: str = "mono8", frame: str = "base_link",
+    def publish(self, grey: int = 0, sizes=((64, 48), (64, 48)), encoding: str = "mono8", frame: str = "base_link",
              baseline: float = 0.1, nan: bool = False, late: float = 0.0) -> None:  # fmt: skip
         now = time.time_ns()
         state = JointState(name=list(JOINTS), position=HOME.tolist())
@@ -180,7 +180,7 @@ class ByHand:
             image = Image(width=width, height=height, encoding=encoding, step=width)
             image.data = array.array("B", bytes([grey]) * (width * height))
             for message in (info, image):
-                stamp = now - EXPOSED_BEFORE - round(side * late * 1e9)
+                stamp = now - EXPOSURE_DELAY - round(side * late * 1e9)
                 message.header.frame_id = frame
                 message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
             self._infos[side].publish(info)
@@ -188,10 +188,10 @@ class ByHand:
 
 
 @pytest.fixture(scope="module")
-def held(start_for_module, peer):
-    node = start_for_module("perception", namespace="/hand")
+def camera_and_output(start_for_module, peer):
+    node = start_for_module("perception", namespace="/fake_camera")
     bring_up(peer, node)
-    return Seen(peer, node), ByHand(peer, "/hand")
+    return PerceptionOutput(peer, node), FakeCamera(peer, "/fake_camera")
 
 
 @pytest.mark.parametrize(
@@ -209,33 +209,33 @@ def held(start_for_module, peer):
     ],
     ids=lambda value: str(value)[:24],
 )
-def test_a_camera_that_shows_nothing_useful_is_diagnosed(held, peer, bad, reason):
-    seen, camera = held
-    seen.diagnoses.clear()
+def test_unusable_images_are_diagnosed(camera_and_output, peer, bad, reason):
+    output, camera = camera_and_output
+    output.diagnoses.clear()
 
     def diagnosed() -> bool:
-        camera.show(**bad)
-        return any(reason in text for text in seen.diagnoses)
+        camera.publish(**bad)
+        return any(reason in text for text in output.diagnoses)
 
     peer.wait_for(diagnosed, f"a diagnosis with {reason!r}")
-    assert seen.node.is_running
+    assert output.node.is_running
 
 
-def test_pictures_that_never_belong_together_give_nothing(held, peer):
-    seen, camera = held
-    camera.show(grey=128)
-    seen.diagnoses.clear()
+def test_unsynchronised_images_are_diagnosed(camera_and_output, peer):
+    output, camera = camera_and_output
+    camera.publish(grey=128)
+    output.diagnoses.clear()
     peer.wait_for(
-        lambda: camera.show(grey=128, late=0.5) or any("no picture for" in text for text in seen.diagnoses),
-        "the diagnosis that no picture comes",
+        lambda: camera.publish(grey=128, late=0.5) or any("no image for" in text for text in output.diagnoses),
+        "the diagnosis of missing images",
     )
 
 
-def test_a_node_that_is_deactivated_sees_nothing(seen):
-    assert seen.peer.transition(seen.node, Transition.TRANSITION_DEACTIVATE)
+def test_deactivated_node_publishes_nothing(output):
+    assert output.peer.transition(output.node, Transition.TRANSITION_DEACTIVATE)
     time.sleep(0.5)
-    seen.obstacles.clear()
+    output.obstacles.clear()
     time.sleep(1.0)
-    assert not seen.obstacles
-    assert seen.peer.transition(seen.node, Transition.TRANSITION_ACTIVATE)
-    seen.until(lambda m: True, "pictures again")
+    assert not output.obstacles
+    assert output.peer.transition(output.node, Transition.TRANSITION_ACTIVATE)
+    output.until(lambda m: True, "images again")

@@ -1,4 +1,4 @@
-"""The stereo camera of the bridge: two pictures and their depth, of one instant, with the geometry that they claim."""
+"""The stereo camera of the bridge: two images and depth of one instant, consistent with their calibration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bridge(start_for_module, peer):
         "camera.baseline": BASELINE,
     }
     arguments = [word for name, value in settings.items() for word in ("-p", f"{name}:={value}")]
-    node = start_for_module("sim_bridge", *arguments, namespace="/seeing")
+    node = start_for_module("sim_bridge", *arguments, namespace="/camera_test")
     bring_up(peer, node)
     return node
 
@@ -48,7 +48,7 @@ def frames(bridge, peer):
         return on_message
 
     subscriptions = [
-        peer.node.create_subscription(kind, f"/seeing/{name}", keep(name), 10) for name, kind in TOPICS.items()
+        peer.node.create_subscription(kind, f"/camera_test/{name}", keep(name), 10) for name, kind in TOPICS.items()
     ]
     peer.wait_for(lambda: any(len(found) == len(TOPICS) for found in by_stamp.values()), "a complete stereo frame")
     for subscription in subscriptions:
@@ -63,7 +63,7 @@ def pixels(image: Image) -> np.ndarray:
     return np.frombuffer(image.data, dtype=np.float32).reshape(image.height, image.width)
 
 
-def test_pictures_are_what_they_say(frames):
+def test_images_have_size_and_frame(frames):
     for side in ("left", "right"):
         image = frames[f"{side}/image_rect"]
         assert (image.width, image.height, image.step) == (WIDTH, HEIGHT, 3 * WIDTH)
@@ -71,7 +71,7 @@ def test_pictures_are_what_they_say(frames):
         assert pixels(image).std() > 5.0
 
 
-def test_the_baseline_stands_in_the_right_projection(frames):
+def test_baseline_in_right_projection(frames):
     left, right = frames["left/camera_info"], frames["right/camera_info"]
     assert left.p[3] == 0.0
     assert right.p[3] == pytest.approx(-right.p[0] * BASELINE)
@@ -79,7 +79,7 @@ def test_the_baseline_stands_in_the_right_projection(frames):
     assert list(left.r) == np.eye(3).ravel().tolist()
 
 
-def test_depth_and_baseline_explain_the_right_picture(frames):
+def test_depth_and_baseline_predict_the_right_image(frames):
     left, right = (pixels(frames[f"{side}/image_rect"]).astype(float) for side in ("left", "right"))
     depth, info = pixels(frames["left/depth"]), frames["right/camera_info"]
     v, u = np.nonzero(np.isfinite(depth))
@@ -90,9 +90,9 @@ def test_depth_and_baseline_explain_the_right_picture(frames):
     assert matching.mean() > 0.8
 
 
-def test_cameras_have_a_place_in_the_world(bridge, peer):
+def test_camera_frames_are_in_tf(bridge, peer):
     found: list[TFMessage] = []
-    subscription = peer.node.create_subscription(TFMessage, "/seeing/tf_static", found.append, qos.LATCHED)
+    subscription = peer.node.create_subscription(TFMessage, "/camera_test/tf_static", found.append, qos.LATCHED)
     peer.wait_for(lambda: bool(found), "static frames")
     frames = {t.child_frame_id: t for t in found[0].transforms}
     assert frames["stereo_left_optical_frame"].header.frame_id == "world"
@@ -102,13 +102,13 @@ def test_cameras_have_a_place_in_the_world(bridge, peer):
     peer.node.destroy_subscription(subscription)
 
 
-def test_physics_goes_on_while_pictures_are_made(bridge, peer, frames):
-    states = StateWatch(peer, "/seeing")
+def test_physics_continues_while_rendering(bridge, peer, frames):
+    states = StateWatch(peer, "/camera_test")
     first = stamp_of(states.next())
     assert stamp_of(states.after(first + 0.3)) > first
 
 
-def test_the_rendering_process_ends_with_the_node(bridge, peer):
+def test_rendering_process_ends_with_the_node(bridge, peer):
     # Last in this file: the camera is gone afterwards.
     assert bridge.stop() == 0
     assert "Traceback" not in bridge.close()

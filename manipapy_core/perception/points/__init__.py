@@ -1,1 +1,1 @@
-"""Point clouds: voxel grid, outliers, planes, DBSCAN, self filter."""
+"""Point cloud processing: voxel grid, self filter, plane removal, outlier removal, DBSCAN."""

@@ -1,4 +1,4 @@
-"""Points sorted into cells, so that the neighbours of each are found in a few runs of memory."""
+"""Fixed-radius neighbour grid: points sorted by cell, so that neighbours lie in a few contiguous runs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from ...jit import njit
 
-MOST_CELLS_ALONG = 1 << 20
-"""Cells along one axis; larger scenes get larger cells, which is slower but right."""
+MAX_CELLS_ALONG = 1 << 20
+"""Cells along one axis; larger scenes get larger cells, which is slower but correct."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellGrid:
-    """Which points lie in which cell."""
+    """Points by cell."""
 
     order: NDArray[np.int64]
-    """Numbers of the points, cell by cell, shape (points,)."""
+    """Point indices, cell by cell, shape (points,)."""
     keys: NDArray[np.int64]
     """Cell of each point in that order, shape (points,)."""
     along: NDArray[np.int64]
@@ -26,15 +26,15 @@ class CellGrid:
 
 
 def cell_grid(xyz: NDArray[np.float64], reach: float) -> CellGrid:
-    """Cells so wide that all points within `reach` [m] of a point lie in its cell or the 26 around it.
+    """Grid in which all points within `reach` [m] of a point lie in its cell or the 26 around it.
 
     Args:
         xyz: Finite points [m], at least one, shape (points, 3).
     """
     lowest = xyz.min(axis=0)
     extent = xyz.max(axis=0) - lowest
-    # A hair wider than the reach: rounding must not put neighbours two cells apart.
-    cell = max(reach * (1.0 + 1e-9), float(extent.max()) / MOST_CELLS_ALONG)
+    # Slightly wider than the reach: rounding must not put neighbours two cells apart.
+    cell = max(reach * (1.0 + 1e-9), float(extent.max()) / MAX_CELLS_ALONG)
     along = np.floor(extent / cell).astype(np.int64) + 1
     index = ((xyz - lowest) / cell).astype(np.int64)
     keys = (index[:, 2] * along[1] + index[:, 1]) * along[0] + index[:, 0]
@@ -44,7 +44,7 @@ def cell_grid(xyz: NDArray[np.float64], reach: float) -> CellGrid:
 
 @njit(cache=True, nogil=True)
 def first_of_cells(keys):  # type: ignore[no-untyped-def]
-    """Where each cell begins, and a last entry where the last one ends."""
+    """Index of the first point of each cell, and the number of points."""
     count = 1
     for i in range(1, keys.shape[0]):
         count += keys[i] != keys[i - 1]
@@ -61,16 +61,16 @@ def first_of_cells(keys):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def runs_around(keys, along, first):  # type: ignore[no-untyped-def]
-    """Per cell, the runs of points in it and the cells around it: three cells along x lie side by side.
+    """Per cell, the runs of points in it and the cells around it: three cells along x are contiguous.
 
     Returns:
-        Cell number of each point; per cell the number of runs (at most 9), where each begins and where it ends.
+        Cell index of each point; per cell the number of runs (at most 9), their begins and ends.
     """
     cells = first.shape[0] - 1
     home = np.empty(keys.shape[0], np.int64)
     runs = np.zeros(cells, np.int64)
     begins, ends = np.empty((cells, 9), np.int64), np.empty((cells, 9), np.int64)
-    # For each of the nine rows the runs only move on from cell to cell: no search is needed.
+    # For each of the nine rows the runs advance monotonically from cell to cell: no search is needed.
     low, high = np.zeros(9, np.int64), np.zeros(9, np.int64)
     for cell in range(cells):
         key = keys[first[cell]]

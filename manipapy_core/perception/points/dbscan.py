@@ -1,8 +1,13 @@
-"""DBSCAN on a grid, compiled: the labels are those of scikit-learn, element by element.
+"""Compiled DBSCAN on a grid, with labels identical to those of scikit-learn.
 
 Labels do not depend on the order of the search: clusters are numbered by their first core point, and a border point
-goes to the lowest cluster with a core point in reach. So any way of finding neighbours gives the same ones, and the
-fastest for points in space is a grid of cells as wide as the reach, with the points of a row of cells side by side.
+belongs to the lowest cluster with a core point in range. So any neighbour search gives the same labels, and the fastest
+for points in space is a grid of cells as wide as the range, with the points of a row of cells contiguous in memory.
+
+Not scikit-learn's: the range differs from point to point here (it grows with the depth noise), which its trees do not
+support. With one range for all points the labels are equal, and ours takes 0.4 ms for 1 000 points and 9.4 ms for
+20 000, scikit-learn 1.9 takes 8.6 and 13 times as long, SciPy's KD-tree with connected components 2.8 and 3.5 times
+(`benchmarks/perception.py`).
 """
 
 from __future__ import annotations
@@ -22,14 +27,14 @@ NOISE = -1
 
 
 def dbscan(points: ArrayLike, eps: ArrayLike, min_samples: int) -> Labels:
-    """Cluster numbers of points; −1 for noise.
+    """Cluster index of each point; −1 for noise.
 
-    A core point has at least `min_samples` points, itself included, in its reach.
+    A core point has at least `min_samples` points, itself included, within its range.
 
     Args:
         points: [m], shape (points, 3).
-        eps: Reach [m]: one number, as in scikit-learn, or one per point, shape (points,). Two points are neighbours if
-            they are no farther apart than the larger of their reaches, so that uncertain points reach farther.
+        eps: Range [m]: a scalar, as in scikit-learn, or one per point, shape (points,). Two points are neighbours if
+            they are no farther apart than the larger of their ranges.
         min_samples: At least 1.
 
     Returns:
@@ -39,7 +44,7 @@ def dbscan(points: ArrayLike, eps: ArrayLike, min_samples: int) -> Labels:
     if xyz.ndim != 2 or xyz.shape[1] != 3:
         raise ShapeError("points", "(points, 3)", xyz.shape)
     if not np.isfinite(xyz).all():
-        raise InputError("some points are not finite; leave them out first")
+        raise InputError("some points are not finite; remove them first")
     reach = np.asarray(eps, dtype=np.float64)
     if reach.ndim > 1 or (reach.ndim == 1 and reach.shape != (len(xyz),)):
         raise ShapeError("eps", f"() or ({len(xyz)},)", reach.shape)
@@ -57,7 +62,7 @@ def dbscan(points: ArrayLike, eps: ArrayLike, min_samples: int) -> Labels:
 
 @njit(cache=True, nogil=True)
 def _near(xyz, squares, i, j):  # type: ignore[no-untyped-def]
-    # In the order and precision of scikit-learn's trees, so that ties fall the same way.
+    # In the order and precision of scikit-learn's trees, so that ties are decided alike.
     dx, dy, dz = xyz[i, 0] - xyz[j, 0], xyz[i, 1] - xyz[j, 1], xyz[i, 2] - xyz[j, 2]
     return dx * dx + dy * dy + dz * dz <= max(squares[i], squares[j])
 
@@ -78,14 +83,14 @@ def _cluster(xyz, squares, keys, along, order, min_samples):  # type: ignore[no-
     home, runs, begins, ends = runs_around(keys, along, first_of_cells(keys))
     for i in range(n):
         h = home[i]
-        seen = 0
+        count = 0
         for run in range(runs[h]):
             for j in range(begins[h, run], ends[h, run]):
                 if _near(xyz, squares, i, j):
-                    seen += 1
-            if seen >= min_samples:
+                    count += 1
+            if count >= min_samples:
                 break
-        core[i] = seen >= min_samples
+        core[i] = count >= min_samples
     for i in range(n):
         if not core[i]:
             continue
@@ -97,13 +102,13 @@ def _cluster(xyz, squares, keys, along, order, min_samples):  # type: ignore[no-
                     other = _root(parent, j)
                     if other != mine:
                         parent[other] = mine
-    first = np.full(n, n)  # smallest original number of a core point, by root
+    first = np.full(n, n)  # smallest original index of a core point, by root
     for i in range(n):
         if core[i]:
             r = _root(parent, i)
             first[r] = min(first[r], order[i])
     number = np.full(n, -1)
-    owner = np.full(n, -1)  # root whose first core point this is, by original number
+    owner = np.full(n, -1)  # root whose first core point this is, by original index
     for i in range(n):
         if first[i] < n:
             owner[first[i]] = i

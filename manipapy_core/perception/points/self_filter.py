@@ -1,4 +1,4 @@
-"""The robot's own body taken out of what the camera sees, where it was when the picture was taken."""
+"""Self filter: removes points on the robot, at its joint positions at the time of the image."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from ...typing import Array
 from .voxels import Voxels
 
 STILL = 0.02
-"""An arm whose joints move less than this is where it was [rad or m]."""
+"""Joint motion below which the arm counts as standing still [rad or m]."""
 
 
 class NoConfiguration(InputError):
-    """Where the robot was at some time is not known."""
+    """The joint positions at a time are not known."""
 
     def __init__(self, time_ns: int, oldest_ns: int | None, newest_ns: int | None, *, between: bool = False):
         if between and oldest_ns is not None and newest_ns is not None:
             gap = 1e-6 * (newest_ns - oldest_ns)
-            problem = f"it moved in the {gap:.0f} ms between two joint states; publish them more often"
+            problem = f"the arm moved in the {gap:.0f} ms between two joint states; publish them more often"
         elif oldest_ns is None or newest_ns is None:
-            problem = "no joint positions have arrived; is the robot's driver running?"
+            problem = "no joint states received; is the robot's driver running?"
         else:
             ago = 1e-6 * (time_ns - newest_ns) if time_ns > newest_ns else 1e-6 * (time_ns - oldest_ns)
             side = "newest" if time_ns > newest_ns else "oldest"
-            problem = f"the {side} joint positions are {abs(ago):.0f} ms away; check clocks and rates"
-        super().__init__(f"where the robot was at the picture's time is not known: {problem}")
+            problem = f"the {side} joint state is {abs(ago):.0f} ms away; check clocks and rates"
+        super().__init__(f"no joint positions at the time of the image: {problem}")
         self.time_ns, self.oldest_ns, self.newest_ns = time_ns, oldest_ns, newest_ns
 
 
 class JointHistory:
-    """Joint positions of the last seconds, to be asked for the one at a picture's time stamp. Safe for threads."""
+    """Buffer of recent joint positions, interpolated at the time stamp of an image. Thread-safe."""
 
     def __init__(self, *, length: int = 2000, tolerance: float = 0.05, spacing: float = 0.004, gap: float = 0.1):
-        """Prepare.
+        """Create an empty buffer.
 
         Args:
-            length: So many samples are kept.
-            tolerance: So far beyond the newest and the oldest positions are told [s].
-            spacing: Samples nearer to each other than this say nothing new, see `wants` [s].
-            gap: Between two samples farther apart than this positions are told only of an arm that stood still [s].
+            length: Number of samples kept.
+            tolerance: Extrapolation allowed beyond the oldest and newest sample [s].
+            spacing: Minimum time between samples, see `needs_sample` [s].
+            gap: Between samples farther apart than this, positions are interpolated only if the arm stood still [s].
         """
         self._samples: deque[tuple[int, Array]] = deque(maxlen=length)
         self._lock = threading.Lock()
@@ -61,26 +61,26 @@ class JointHistory:
         with self._lock:
             return self._samples[-1][0] if self._samples else None
 
-    def wants(self, time_ns: int) -> bool:
-        """Whether a sample of this time is worth adding: not right after the last one."""
+    def needs_sample(self, time_ns: int) -> bool:
+        """Whether a sample at this time should be added: not within `spacing` of the newest one."""
         newest = self.newest_ns
         return newest is None or not newest <= time_ns < newest + self._spacing_ns
 
     def add(self, time_ns: int, q: ArrayLike) -> None:
-        """Take a sample; when time goes back, such as at a restart, older ones are forgotten."""
+        """Add a sample; when time goes back, such as at a restart, older samples are dropped."""
         positions = np.array(q, dtype=np.float64)
         if not np.isfinite(positions).all():
-            raise InputError("joint positions are not finite; the sample is refused")
+            raise InputError("joint positions are not finite; the sample is rejected")
         with self._lock:
             if self._samples and time_ns < self._samples[-1][0]:
                 self._samples.clear()
             self._samples.append((int(time_ns), positions))
 
     def at(self, time_ns: int) -> Array:
-        """Joint positions at a time, between two samples on the straight line.
+        """Joint positions at a time, linearly interpolated.
 
         Raises:
-            NoConfiguration: The time is too far from what is known, or in a gap that the arm moved in.
+            NoConfiguration: The time is too far from the samples, or in a gap in which the arm moved.
         """
         with self._lock:
             samples = list(self._samples)
@@ -101,18 +101,18 @@ class JointHistory:
 
 
 class SelfFilter:
-    """Tells points on the robot from others, by its covering spheres."""
+    """Separates points on the robot from others, by the spheres that cover it."""
 
     def __init__(self, body: RobotBody, *, padding: float = 0.02, deviations: float = 2.0):
-        """Prepare the spheres.
+        """Create the filter.
 
         Args:
-            body: What of the robot takes room.
-            padding: The spheres are so much larger [m], for shapes and calibration that are not exact.
-            deviations: And so many standard deviations of a point's depth more, along the line of sight only.
+            body: Collision model of the robot.
+            padding: Enlargement of the spheres [m], for inexact shapes and calibration.
+            deviations: Standard deviations of a point's depth added along the line of sight only.
         """
         if not (0.0 <= padding < 1.0 and 0.0 <= deviations < math.inf):
-            raise InputError(f"padding {padding} m, {deviations} deviations; give numbers that are not negative")
+            raise InputError(f"padding {padding} m, {deviations} deviations; give non-negative numbers")
         self.body, self.padding, self.deviations = body, padding, deviations
         names = list(body.chain.link_names)
         self._links = np.array([names.index(name) for name in body.link_spheres], dtype=np.int64)
@@ -135,27 +135,27 @@ class SelfFilter:
         return np.concatenate(moved) if moved else np.empty((0, 4))
 
     def outside(
-        self, voxels: Voxels, q: ArrayLike, eye: ArrayLike, *, blur: float = 0.0, beyond: float = 0.0
+        self, voxels: Voxels, q: ArrayLike, viewpoint: ArrayLike, *, blur: float = 0.0, extra_padding: float = 0.0
     ) -> NDArray[np.bool_]:
         """Which points are not on the robot.
 
         Args:
             voxels: In the base frame of the body's chain.
-            q: Joint positions when the picture was taken, shape (n,).
-            eye: Where the camera was [m], shape (3,).
-            blur: How far matching smears outlines: the robot is thicker by this per metre of distance [rad].
-            beyond: And by so much more [m].
+            q: Joint positions at the time of the image, shape (n,).
+            viewpoint: Camera position [m], shape (3,).
+            blur: Angle by which matching smears outlines: padding per metre of distance [rad].
+            extra_padding: Further padding [m].
 
         Returns:
             Shape (points,).
         """
         spheres = self.spheres_at(q)
-        spheres[:, 3] += self.padding + beyond + 0.5 * voxels.cell
+        spheres[:, 3] += self.padding + extra_padding + 0.5 * voxels.cell
         return np.asarray(
             _outside(
                 voxels.xyz.astype(np.float64),
                 self.deviations * voxels.sigma.astype(np.float64),
-                np.ascontiguousarray(eye, dtype=np.float64),
+                np.ascontiguousarray(viewpoint, dtype=np.float64),
                 spheres,
                 blur,
             )
@@ -163,8 +163,8 @@ class SelfFilter:
 
 
 @njit(cache=True, nogil=True)
-def _outside(xyz, slack, eye, spheres, blur):  # type: ignore[no-untyped-def]
-    """A point may slide by its slack along its line of sight; if that touches a sphere, it is inside."""
+def _outside(xyz, slack, viewpoint, spheres, blur):  # type: ignore[no-untyped-def]
+    """A point is inside if it touches a sphere within its slack along the line of sight."""
     n = xyz.shape[0]
     out = np.ones(n, np.bool_)
     lower, upper = np.full(3, np.inf), np.full(3, -np.inf)
@@ -173,7 +173,7 @@ def _outside(xyz, slack, eye, spheres, blur):  # type: ignore[no-untyped-def]
             lower[axis] = min(lower[axis], spheres[k, axis] - spheres[k, 3])
             upper[axis] = max(upper[axis], spheres[k, axis] + spheres[k, 3])
     for i in range(n):
-        dx, dy, dz = xyz[i, 0] - eye[0], xyz[i, 1] - eye[1], xyz[i, 2] - eye[2]
+        dx, dy, dz = xyz[i, 0] - viewpoint[0], xyz[i, 1] - viewpoint[1], xyz[i, 2] - viewpoint[2]
         distance = math.sqrt(dx * dx + dy * dy + dz * dz)
         wide = blur * distance
         near = True

@@ -1,4 +1,4 @@
-"""A compiled voxel grid: one mean point per cell, by a hash table instead of sorting."""
+"""Compiled voxel grid filter: one mean point per voxel, by a hash table instead of sorting."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..stereo.depth import Points
 
 FloatArray = NDArray[np.float32]
 
-FARTHEST_CELL = 1 << 20
-"""Cells are counted from −2²⁰ to 2²⁰ along each axis; what lies beyond is left out."""
+MAX_CELL = 1 << 20
+"""Cells are counted from −2²⁰ to 2²⁰ along each axis; points beyond are dropped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Voxels:
-    """Mean points of the cells that hold any."""
+    """Mean points of the occupied cells."""
 
     xyz: FloatArray
     """[m], shape (cells, 3)."""
@@ -35,7 +35,7 @@ class Voxels:
         return len(self.xyz)
 
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Voxels:
-        """Some of them."""
+        """A subset."""
         return Voxels(self.xyz[chosen], self.sigma[chosen], self.counts[chosen], self.cell)
 
 
@@ -45,29 +45,29 @@ def voxel_grid(
     *,
     lower: ArrayLike = (-math.inf,) * 3,
     upper: ArrayLike = (math.inf,) * 3,
-    least: int = 1,
+    min_points: int = 1,
 ) -> Voxels:
-    """Merges the points of each cell, within a crop box; points that are not finite are left out.
+    """Merge the points of each cell, within a crop box; points that are not finite are dropped.
 
     Args:
         points: Organised or not.
         cell: Edge of the cells [m].
         lower: Corner of the crop box [m], shape (3,).
         upper: The opposite corner [m], shape (3,).
-        least: Cells with fewer points are left out.
+        min_points: Cells with fewer points are dropped.
 
     Returns:
-        In the order in which cells are first met.
+        In order of first occurrence.
     """
     if not (1e-4 <= cell <= 10.0):
-        raise InputError(f"the cells have edges of {cell!r} m; give 0.0001 to 10")
-    edge = cell * (FARTHEST_CELL - 1)
+        raise InputError(f"the cell size is {cell!r} m; give 0.0001 to 10")
+    edge = cell * (MAX_CELL - 1)
     box = np.clip([crop_corner(lower, "lower"), crop_corner(upper, "upper")], -edge, edge)
     xyz = np.ascontiguousarray(points.xyz, dtype=np.float32).reshape(-1, 3)
     sigma = np.ascontiguousarray(points.sigma, dtype=np.float32).reshape(-1)
     if len(sigma) != len(xyz):
         raise ShapeError("Points.sigma", f"({len(xyz)},)", sigma.shape)
-    # Cells are usually far fewer than points: begin small, and grow when more than half of the table is full.
+    # Usually there are far fewer cells than points: start small, and grow when the table is more than half full.
     size = 1 << max(12, min(17, len(xyz).bit_length()))
     while True:
         sums = np.empty((size // 2, 4))
@@ -76,22 +76,22 @@ def voxel_grid(
         if found >= 0:
             break
         size *= 4
-    means, mean_sigma, kept = _means(sums[:found], counts[:found], max(least, 1))
+    means, mean_sigma, kept = _means(sums[:found], counts[:found], max(min_points, 1))
     return Voxels(means, mean_sigma, kept, float(cell))
 
 
 def crop_corner(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """A corner of a box, which may lie at infinity, shape (3,)."""
+    """A corner of a box, which may be at infinity, shape (3,)."""
     corner = np.array(values, dtype=np.float64)
     if corner.shape != (3,):
         raise ShapeError(name, "(3,)", corner.shape)
     if np.isnan(corner).any():
-        raise InputError(f"{name} is {corner.tolist()}; a corner may lie at infinity but not at NaN")
+        raise InputError(f"{name} is {corner.tolist()}; a corner may be infinite but not NaN")
     return corner
 
 
 def crop(points: Points, lower: ArrayLike, upper: ArrayLike) -> Points:
-    """Points within a box; those outside become NaN while points are organised, and are left out otherwise."""
+    """Points within a box; points outside become NaN if organised, and are removed otherwise."""
     low, high = crop_corner(lower, "lower"), crop_corner(upper, "upper")
     with np.errstate(invalid="ignore"):
         inside = np.all((points.xyz >= low) & (points.xyz <= high), axis=-1)
@@ -102,13 +102,13 @@ def crop(points: Points, lower: ArrayLike, upper: ArrayLike) -> Points:
 
 @njit(cache=True, nogil=True)
 def _merge(xyz, sigma, per_metre, box, keys, slots, sums, counts):  # type: ignore[no-untyped-def]
-    """Fills sums and counts; the number of cells, or −1 if the table is too small."""
+    """Fill sums and counts; returns the number of cells, or −1 if the table is too small."""
     mask = keys.shape[0] - 1
-    room = sums.shape[0]
+    capacity = sums.shape[0]
     found = 0
     last_key, last_slot = np.int64(-1), np.int32(0)
     sx = sy = sz = ss = 0.0
-    together = 0
+    pending = 0
     x0, y0, z0 = box[0, 0], box[0, 1], box[0, 2]
     x1, y1, z1 = box[1, 0], box[1, 1], box[1, 2]
     for i in range(xyz.shape[0]):
@@ -117,22 +117,22 @@ def _merge(xyz, sigma, per_metre, box, keys, slots, sums, counts):  # type: igno
         if not (x >= x0 and x <= x1 and y >= y0 and y <= y1 and z >= z0 and z <= z1):
             continue
         # Positive within the grid, so that cutting off the fraction rounds down.
-        a = np.int64(x * per_metre + FARTHEST_CELL)
-        b = np.int64(y * per_metre + FARTHEST_CELL)
-        c = np.int64(z * per_metre + FARTHEST_CELL)
+        a = np.int64(x * per_metre + MAX_CELL)
+        b = np.int64(y * per_metre + MAX_CELL)
+        c = np.int64(z * per_metre + MAX_CELL)
         key = (a << 42) | (b << 21) | c
-        # Neighbouring pixels usually fall into the same cell: their sum is kept at hand.
+        # Neighbouring pixels usually fall into the same cell: their sum is kept in registers.
         if key != last_key:
-            if together > 0:
-                _add(sums, counts, last_slot, sx, sy, sz, ss, together)
+            if pending > 0:
+                _add(sums, counts, last_slot, sx, sy, sz, ss, pending)
             sx = sy = sz = ss = 0.0
-            together = 0
-            # Neighbouring cells lie near each other in the table, too: that is kind to the processor's caches.
+            pending = 0
+            # Neighbouring cells are close in the table, too, for the cache.
             at = (a + 181 * b + 32771 * c) & mask
             while keys[at] != -1 and keys[at] != key:
                 at = (at + 1) & mask
             if keys[at] == -1:
-                if found == room:
+                if found == capacity:
                     return -1
                 keys[at] = key
                 slots[at] = found
@@ -144,9 +144,9 @@ def _merge(xyz, sigma, per_metre, box, keys, slots, sums, counts):  # type: igno
         sy += y
         sz += z
         ss += sigma[i]
-        together += 1
-    if together > 0:
-        _add(sums, counts, last_slot, sx, sy, sz, ss, together)
+        pending += 1
+    if pending > 0:
+        _add(sums, counts, last_slot, sx, sy, sz, ss, pending)
     return found
 
 
@@ -160,16 +160,16 @@ def _add(sums, counts, slot, x, y, z, sigma, count):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _means(sums, counts, least):  # type: ignore[no-untyped-def]
+def _means(sums, counts, min_points):  # type: ignore[no-untyped-def]
     kept = 0
     for i in range(counts.shape[0]):
-        kept += counts[i] >= least
+        kept += counts[i] >= min_points
     xyz = np.empty((kept, 3), np.float32)
     sigma = np.empty(kept, np.float32)
     numbers = np.empty(kept, np.int32)
     at = 0
     for i in range(counts.shape[0]):
-        if counts[i] >= least:
+        if counts[i] >= min_points:
             share = 1.0 / counts[i]
             for axis in range(3):
                 xyz[at, axis] = sums[i, axis] * share

@@ -1,1 +1,1 @@
-"""Shapes of objects from clusters of points."""
+"""Object shapes: clusters, oriented boxes, balls, solids fitted to the depth image, labels."""

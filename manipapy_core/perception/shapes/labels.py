@@ -1,4 +1,4 @@
-"""Names for obstacles: any 2-D detector can label clusters; one that runs ONNX models through OpenCV is here."""
+"""Labels for clusters from a 2-D object detector; `OnnxDetector` runs ONNX models through OpenCV."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .clusters import Cluster
 
 @dataclass(frozen=True)
 class Detection:
-    """Something that a detector sees in a picture."""
+    """One detected object in an image."""
 
     label: str
     score: float
     """0 to 1."""
     box: tuple[float, float, float, float]
-    """Left, top, right, bottom [pixels of the picture]."""
+    """Left, top, right, bottom [pixels of the image]."""
 
 
 class Detector(Protocol):
-    """What the pipeline wants of a detector."""
+    """Interface of a 2-D object detector."""
 
     def detect(self, image: NDArray[np.uint8]) -> Sequence[Detection]:
-        """What is in a picture, grey (height, width) or red, green, blue (height, width, 3)."""
+        """Detections in an image, grey (height, width) or RGB (height, width, 3)."""
 
 
 def label_clusters(
@@ -43,13 +43,13 @@ def label_clusters(
     camera: Camera,
     T_base_optical: Array,
     *,
-    least_share: float = 0.5,
+    min_share: float = 0.5,
 ) -> list[tuple[str, float]]:
-    """For each cluster the best detection that holds most of its points; ("", 0) if there is none.
+    """Label and score of the best detection for each cluster; ("", 0) if there is none.
 
     Args:
-        camera: Of the picture that was looked at; its P says where points appear.
-        least_share: How many of a cluster's points must lie in a detection's box, 0 to 1.
+        camera: Camera of the image; its P projects points to pixels.
+        min_share: Share of a cluster's points that must lie in a detection's box, 0 to 1.
     """
     names = []
     T = lie.inverse(T_base_optical)
@@ -63,17 +63,17 @@ def label_clusters(
         for found in detections:
             left, top, right, bottom = found.box
             inside = np.mean((u >= left) & (u <= right) & (v >= top) & (v <= bottom) & (optical[:, 2] > 0.0))
-            if inside >= least_share and found.score > best[1]:
+            if inside >= min_share and found.score > best[1]:
                 best = (found.label, found.score)
         names.append(best)
     return names
 
 
 class OnnxDetector:
-    """Runs a detector that the user brings as an ONNX file; nothing is downloaded.
+    """Runs a detector from an ONNX file of the user; nothing is downloaded.
 
-    The model takes pictures (1, 3, size, size) with values 0 to 1 and gives (1, 4 + classes, boxes) or its transpose:
-    middle, width and height of each box in pixels of its input, then the score of each class.
+    The model takes images (1, 3, size, size) with values 0 to 1 and returns (1, 4 + classes, boxes) or its transpose:
+    centre, width and height of each box in pixels of its input, then the score of each class.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class OnnxDetector:
         Args:
             labels: Names of its classes, in their order.
             size: Edge of its input [pixels].
-            least_score: Weaker detections are left out, 0 to 1.
-            overlap: Of two boxes that share more than this of their area, the weaker one is left out.
+            min_score: Detections with a lower score are dropped, 0 to 1.
+            overlap: Threshold of non-maximum suppression: intersection over union, 0 to 1.
         """
         path = Path(model)
         if not path.is_file():
@@ -102,14 +102,14 @@ class OnnxDetector:
         except cv2.error as error:
             raise InputError(f"{str(path)!r} is no ONNX model that OpenCV can run: {error.err}") from error
         self.labels, self.size = tuple(labels), int(size)
-        self.least_score, self.overlap = float(least_score), float(overlap)
+        self.min_score, self.overlap = float(least_score), float(overlap)
 
     def detect(self, image: NDArray[np.uint8]) -> list[Detection]:
-        """What is in a picture."""
+        """Detections in an image."""
         cv2 = opencv()
         colour = np.repeat(image[..., None], 3, axis=2) if image.ndim == 2 else image
         height, width = colour.shape[:2]
-        # The picture keeps its proportions; the rest of the square is grey.
+        # The image keeps its aspect ratio; the rest of the square is grey.
         scale = self.size / max(height, width)
         square = np.full((self.size, self.size, 3), 114, np.uint8)
         small = cv2.resize(np.ascontiguousarray(colour), (max(1, round(width * scale)), max(1, round(height * scale))))
@@ -119,9 +119,9 @@ class OnnxDetector:
         scores = rows[:, 4:]
         best = scores.argmax(axis=1)
         strength = scores[np.arange(len(rows)), best]
-        strong = np.flatnonzero(strength >= self.least_score)
+        strong = np.flatnonzero(strength >= self.min_score)
         corners = np.column_stack([rows[:, :2] - 0.5 * rows[:, 2:4], rows[:, 2:4]])[strong] / scale
-        kept = cv2.dnn.NMSBoxes(corners.tolist(), strength[strong].tolist(), self.least_score, self.overlap)
+        kept = cv2.dnn.NMSBoxes(corners.tolist(), strength[strong].tolist(), self.min_score, self.overlap)
         found = []
         for index in np.asarray(kept, dtype=int).ravel():
             x, y, w, h = (float(value) for value in corners[index])
@@ -137,4 +137,6 @@ class OnnxDetector:
             return table
         if table.ndim == 2 and table.shape[0] == columns:
             return table.T
-        raise InputError(f"the model gives {output.shape}; with {len(self.labels)} labels a side of {columns} is due")
+        raise InputError(
+            f"the model returns {output.shape}; {len(self.labels)} labels need an axis of length {columns}"
+        )

@@ -1,13 +1,13 @@
-"""Simple solids on a table, moved and resized until a picture's depths agree with theirs; compiled.
+"""Compiled search for the solids on a plane whose rendered depths agree best with a depth image.
 
-All in a frame on the table: z up, y level and away from the camera, the thing near its origin. Numbers of a solid:
+All in a frame on the plane: z up, y horizontal and away from the camera, the object near its origin. Parameters:
 
-- box: turn about z [rad], lower and upper end along its first side, along its second side, height
-- cylinder: middle along x, near end along y, radius, height
-- ball: middle along x, near end along y, radius
-- lying cylinder: turn of its axis about z [rad], its two ends along the axis, middle across the axis, radius
+- box: rotation about z [rad], lower and upper end along its first side, along its second side, height
+- cylinder: centre along x, near end along y, radius, height
+- ball: centre along x, near end along y, radius
+- lying cylinder: rotation of its axis about z [rad], its two ends along the axis, centre across the axis, radius
 
-The near end is a number of its own because the camera sees it; what is behind it moves as the radius grows.
+The near end is a parameter because it is visible; what is behind it moves as the radius grows.
 """
 
 from __future__ import annotations
@@ -20,94 +20,96 @@ from ...jit import njit
 
 BOX, CYLINDER, BALL, LYING = 0, 1, 2, 3
 KINDS = 4
-NUMBERS = np.array([6, 4, 3, 5])
-"""How many numbers each kind has."""
+PARAMETER_COUNTS = np.array([6, 4, 3, 5])
+"""Parameters of each kind."""
 TRUNCATED = 9.0
-"""Squared deviations count up to this: what is farther off is smear or another thing."""
+"""Upper limit of a squared deviation: larger ones are smear or another object."""
 UNMEASURED = 2.0
-"""What a pixel of the solid costs that was not measured: of things more is measured than of a plain table."""
+"""Cost of a pixel of the solid that was not measured: objects are measured more often than a plain table."""
 FIRST_STEP, LAST_STEP = 0.012, 0.0025
-"""Of the search [m]; it is halved in between."""
+"""First and last step size of the search [m]; it is halved in between."""
 ROUNDS = 4
-"""Of the search with one step."""
+"""Sweeps over all parameters with one step size."""
 LEVER = 0.05
-"""A step of a turn moves what is so far away [m] by a step."""
-THINNEST = 0.01
-"""No side is shorter [m]."""
+"""Lever arm [m] that converts a step to a rotation."""
+MIN_SIDE = 0.01
+"""Shortest side [m]."""
 TAIL = 0.04
-"""Share of points that may lie outside on each side where the search begins."""
-TURNS = 6
-"""Turns of boxes that are tried at its beginning."""
-ENOUGH = 100
-"""Points tell where that is as well as all of them."""
-HOPELESS = 15.0
-"""A solid whose score is so much worse after a few steps is given up."""
+"""Share of points that may lie outside each side of the initial guess."""
+ROTATIONS = 6
+"""Rotations of a box tried for the initial guess."""
+INITIAL_POINTS = 100
+"""Points used for the initial guess."""
+ABANDON_SCORE = 15.0
+"""A solid whose score is worse than the best by more than this is abandoned."""
 
 
 @njit(cache=True, nogil=True)
-def best_solids(points, height, eye, pixels, sharpness, per_pixel):  # type: ignore[no-untyped-def]
+def best_solids(points, height, viewpoint, pixels, sharpness, per_pixel):  # type: ignore[no-untyped-def]
     """The best solid of each kind.
 
     Args:
-        points: Of the thing [m], shape (points, 3).
-        height: Of the thing [m].
-        eye: Where the camera is [m], shape (3,).
-        pixels: Per pixel the direction in which depth grows by one, its depth (NaN: not measured), and that of the
-            table [m], shape (pixels, 5).
+        points: Points of the object [m], shape (points, 3).
+        height: Height of the object [m].
+        viewpoint: Camera position [m], shape (3,).
+        pixels: Per pixel its ray, scaled to unit depth, its depth (NaN: not measured), and that of the plane [m], shape
+            (pixels, 5).
         sharpness: One over the standard deviation of a depth [1/m].
-        per_pixel: How much a pixel counts: neighbours share their noise.
+        per_pixel: Weight of a pixel: neighbours share their noise.
 
     Returns:
-        Numbers of each kind, shape (4, 6), and the score of each, lower is better: −2 log likelihood plus two per
-        number; infinite for what was given up.
+        Parameters of each kind, shape (4, 6), and the score of each, lower is better: −2 log likelihood plus two per
+        parameter (AIC); infinite if abandoned.
     """
-    numbers = np.zeros((KINDS, 6))
-    _begin(points, height, eye, pixels, sharpness, numbers)
+    parameters = np.zeros((KINDS, 6))
+    _begin(points, height, viewpoint, pixels, sharpness, parameters)
     costs, scores = np.empty(KINDS), np.full(KINDS, np.inf)
     for kind in range(KINDS):
-        costs[kind] = misfit(kind, numbers[kind], eye, pixels, sharpness, np.inf)
+        costs[kind] = misfit(kind, parameters[kind], viewpoint, pixels, sharpness, np.inf)
         scores[kind] = 0.0
     step = FIRST_STEP
     while step >= LAST_STEP:
         for kind in range(KINDS):
             if scores[kind] < np.inf:
-                costs[kind] = _improve(kind, numbers[kind], step, costs[kind], eye, pixels, sharpness)
-                scores[kind] = per_pixel * costs[kind] + 2.0 * NUMBERS[kind]
+                costs[kind] = _improve(kind, parameters[kind], step, costs[kind], viewpoint, pixels, sharpness)
+                scores[kind] = per_pixel * costs[kind] + 2.0 * PARAMETER_COUNTS[kind]
         best = scores.min()
         if step < FIRST_STEP:
             for kind in range(KINDS):
-                if scores[kind] > best + HOPELESS:
+                if scores[kind] > best + ABANDON_SCORE:
                     scores[kind] = np.inf
         step *= 0.5
-    return numbers, scores
+    return parameters, scores
 
 
 @njit(cache=True, nogil=True)
-def _begin(points, height, eye, pixels, sharpness, numbers):  # type: ignore[no-untyped-def]
-    """Where the search begins: solids about most of the points, boxes and axes turned as fits best."""
-    points = points[:: 1 + points.shape[0] // ENOUGH]
+def _begin(points, height, viewpoint, pixels, sharpness, parameters):  # type: ignore[no-untyped-def]
+    """Initial guess: solids about most of the points, boxes and axes with the best rotation."""
+    points = points[:: 1 + points.shape[0] // INITIAL_POINTS]
     n = points.shape[0]
     x, y = np.sort(points[:, 0]), np.sort(points[:, 1])
     low, high = int(TAIL * n), n - 1 - int(TAIL * n)
-    side, wide, near = 0.5 * (x[low] + x[high]), max(0.5 * (x[high] - x[low]), THINNEST), y[low]
-    numbers[CYLINDER, :4] = side, near, wide, height
-    numbers[BALL, :3] = side, near, 0.5 * (wide + 0.5 * height)
-    apart = 0.5 * math.pi / TURNS
+    side, wide, near = 0.5 * (x[low] + x[high]), max(0.5 * (x[high] - x[low]), MIN_SIDE), y[low]
+    parameters[CYLINDER, :4] = side, near, wide, height
+    parameters[BALL, :3] = side, near, 0.5 * (wide + 0.5 * height)
+    apart = 0.5 * math.pi / ROTATIONS
     for kind in (BOX, LYING):
         best = np.inf
-        # A quarter of a turn makes the same box, but not the same axis.
-        for turn in range(TURNS if kind == BOX else 2 * TURNS):
-            best = _try_turn(kind, turn * apart, points, height, eye, pixels, sharpness, best, numbers[kind])
+        # A quarter turn gives the same box, but not the same axis.
+        for turn in range(ROTATIONS if kind == BOX else 2 * ROTATIONS):
+            best = _try_rotation(
+                kind, turn * apart, points, height, viewpoint, pixels, sharpness, best, parameters[kind]
+            )
         for closer in (0.5, 0.25):
-            middle = numbers[kind, 0]
+            middle = parameters[kind, 0]
             for sign in (1.0, -1.0):
                 angle = middle + sign * closer * apart
-                best = _try_turn(kind, angle, points, height, eye, pixels, sharpness, best, numbers[kind])
+                best = _try_rotation(kind, angle, points, height, viewpoint, pixels, sharpness, best, parameters[kind])
 
 
 @njit(cache=True, nogil=True)
-def _try_turn(kind, angle, points, height, eye, pixels, sharpness, best, numbers):  # type: ignore[no-untyped-def]
-    """A box or lying cylinder about most of the points; its numbers are kept if it is the best so far."""
+def _try_rotation(kind, angle, points, height, viewpoint, pixels, sharpness, best, parameters):  # type: ignore[no-untyped-def]
+    """A box or lying cylinder about most of the points; its parameters are kept if it is the best so far."""
     n = points.shape[0]
     low, high = int(TAIL * n), n - 1 - int(TAIL * n)
     c, s = math.cos(angle), math.sin(angle)
@@ -119,24 +121,24 @@ def _try_turn(kind, angle, points, height, eye, pixels, sharpness, best, numbers
     else:
         radius = 0.5 * height
         trial[:5] = angle, u[low], u[high], v[low] + radius if c > 0.0 else v[high] - radius, radius
-    cost = misfit(kind, trial, eye, pixels, sharpness, best)
+    cost = misfit(kind, trial, viewpoint, pixels, sharpness, best)
     if cost < best:
-        numbers[:] = trial
+        parameters[:] = trial
     return min(cost, best)
 
 
 @njit(cache=True, nogil=True)
-def _improve(kind, p, step, best, eye, pixels, sharpness):  # type: ignore[no-untyped-def]
-    """Changes one number after the other by a step, as long as that helps; the cost."""
+def _improve(kind, p, step, best, viewpoint, pixels, sharpness):  # type: ignore[no-untyped-def]
+    """Coordinate descent with one step size, as long as it improves; returns the cost."""
     turns = kind in (BOX, LYING)
     for _ in range(ROUNDS):
         before = best
-        for k in range(NUMBERS[kind]):
+        for k in range(PARAMETER_COUNTS[kind]):
             change = step / LEVER if turns and k == 0 else step
             old = p[k]
             for sign in (1.0, -1.0):
                 p[k] = old + sign * change
-                cost = misfit(kind, p, eye, pixels, sharpness, best)
+                cost = misfit(kind, p, viewpoint, pixels, sharpness, best)
                 if cost < best:
                     best = cost
                     break
@@ -147,14 +149,14 @@ def _improve(kind, p, step, best, eye, pixels, sharpness):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def misfit(kind, p, eye, pixels, sharpness, limit):  # type: ignore[no-untyped-def]
-    """Sum of the truncated squared deviations of the pixels; anything above `limit` when it gets there."""
+def misfit(kind, p, viewpoint, pixels, sharpness, limit):  # type: ignore[no-untyped-def]
+    """Sum of the truncated squared deviations of the pixels; stops when it exceeds `limit`."""
     if _is_too_thin(kind, p):
         return np.inf
     c, s = 1.0, 0.0
     if kind in (BOX, LYING):
         c, s = math.cos(p[0]), math.sin(p[0])
-    ex, ey, ez = c * eye[0] + s * eye[1], c * eye[1] - s * eye[0], eye[2]
+    ex, ey, ez = c * viewpoint[0] + s * viewpoint[1], c * viewpoint[1] - s * viewpoint[0], viewpoint[2]
     total = 0.0
     for i in range(pixels.shape[0]):
         gx, gy, gz = c * pixels[i, 0] + s * pixels[i, 1], c * pixels[i, 1] - s * pixels[i, 0], pixels[i, 2]
@@ -170,7 +172,7 @@ def misfit(kind, p, eye, pixels, sharpness, limit):  # type: ignore[no-untyped-d
         if np.isnan(depth):
             total += UNMEASURED if hit < table else 0.0
             continue
-        # What is not hit shows the table, or whatever is behind it.
+        # Pixels beside the solid show the plane, or something behind it.
         off = depth - hit if hit < table else min(depth - table, 0.0)
         off *= sharpness
         total += min(off * off, TRUNCATED)
@@ -182,17 +184,17 @@ def misfit(kind, p, eye, pixels, sharpness, limit):  # type: ignore[no-untyped-d
 @njit(cache=True, nogil=True)
 def _is_too_thin(kind, p):  # type: ignore[no-untyped-def]
     if kind == BOX:
-        return min(p[2] - p[1], p[4] - p[3], p[5]) < THINNEST
+        return min(p[2] - p[1], p[4] - p[3], p[5]) < MIN_SIDE
     if kind == CYLINDER:
-        return min(2.0 * p[2], p[3]) < THINNEST
+        return min(2.0 * p[2], p[3]) < MIN_SIDE
     if kind == BALL:
-        return 2.0 * p[2] < THINNEST
-    return min(p[2] - p[1], 2.0 * p[4]) < THINNEST
+        return 2.0 * p[2] < MIN_SIDE
+    return min(p[2] - p[1], 2.0 * p[4]) < MIN_SIDE
 
 
 @njit(cache=True, nogil=True)
 def _between(enter, leave, low, high, e, g):  # type: ignore[no-untyped-def]
-    """The part of a line of sight between two planes across an axis."""
+    """The part of a ray between two planes across an axis (slab method)."""
     if abs(g) < 1e-12:
         return (enter, leave) if low <= e <= high else (enter, -np.inf)
     a, b = (low - e) / g, (high - e) / g
@@ -201,7 +203,7 @@ def _between(enter, leave, low, high, e, g):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _box(p, ex, ey, ez, gx, gy, gz, table):  # type: ignore[no-untyped-def]
-    """Depth at which a line of sight enters; infinite if it does not."""
+    """Depth at which a ray enters; infinite if it misses."""
     enter, leave = _between((p[5] - ez) / gz, table, p[1], p[2], ex, gx)
     enter, leave = _between(enter, leave, p[3], p[4], ey, gy)
     return enter if enter <= leave else np.inf

@@ -1,10 +1,10 @@
-"""Which simple solid on a table a camera sees, and how large it is.
+"""Fit of simple solids on a plane to a depth image.
 
-Points alone say little about the size of a thing far away: depth noise smears them along the line of sight, and
-matchers smear its outline. In the picture more counts: where a surface ends and the table begins, how high a lid is,
-which pixels see nothing but table. So boxes, balls, standing and lying cylinders are tried, each moved and resized
-until the depths that it would show agree best with those that were measured. Where several agree about as well, the
-truth lies between them, and so does the result.
+Points alone say little about the size of a distant object: depth noise smears them along the line of sight, and
+matchers smear its outline. The depth image says more: where a surface ends and the plane begins, how high the top face
+is, which pixels show only the plane. So boxes, balls, standing and lying cylinders are fitted, each moved and resized
+until its rendered depths agree best with the measured ones. Where several agree about equally well, the result is the
+likelihood-weighted mean of their boxes.
 """
 
 from __future__ import annotations
@@ -20,85 +20,86 @@ from ...typing import Array
 from ..tracking.line_of_sight import LineOfSight
 from .solid_search import BALL, BOX, CYLINDER, KINDS, LYING, TRUNCATED, best_solids
 
-MOST_PIXELS = 250
-"""That are compared, about; more do not tell more."""
-LEAST_PIXELS = 30
+MAX_PIXELS = 250
+"""Approximate number of pixels compared; more do not improve the fit."""
+MIN_PIXELS = 30
+"""No fit with fewer measured pixels."""
 MARGIN = 0.03
-"""How much of the table around a thing is looked at [m]."""
-STRANGER = 0.02
-"""What stands farther from a thing's points [m] is another one."""
+"""Width of the surrounding plane that is compared as well [m]."""
+OTHER_OBJECT = 0.02
+"""Measurements above the plane farther from the object's points than this [m] belong to another object."""
 NOISE_SHARE = 0.8
-"""Of the standard deviation of depths that is not shared with the table beside the thing."""
-FLOOR = 0.003
-"""Real things are no ideal solids: their depths may be off by this [m] as well."""
+"""Share of the depth noise that is not common to the object and the plane beside it."""
+MODEL_SIGMA = 0.003
+"""Additional standard deviation of a depth [m], since real objects are not ideal solids."""
 PIXELS_PER_MEASUREMENT = 10.0
-"""Neighbouring pixels share their noise: so many of them count as one."""
+"""Neighbouring pixels share their noise: this many count as one measurement."""
 SHUFFLE = 7919
-"""A prime number larger than the number of pixels."""
-UNLIKELY = 1e-3
-"""Solids that are so much less likely than the best one do not count."""
+"""A prime number larger than the number of pixels, the stride of their permutation."""
+MIN_LIKELIHOOD = 1e-3
+"""Solids with a smaller likelihood relative to the best one are ignored."""
 EDGE = 0.01
-"""A step of the depth by more than this [m], and a standard deviation, is the edge of something."""
+"""A depth step of more than this [m] plus one standard deviation is an edge."""
 
 
 @dataclass(frozen=True, eq=False)
-class SolidFound:
-    """A solid that stands on a table."""
+class FittedSolid:
+    """The fitted solid on a plane."""
 
     T_base_box: Array
-    """Middle and axes of the box around it; z is up, shape (4, 4)."""
+    """Pose of its bounding box: centre and axes, z up, shape (4, 4)."""
     size: Array
-    """Of that box [m], shape (3,)."""
-    round: bool
-    """Whether it is most likely a ball."""
+    """Edge lengths of that box [m], shape (3,)."""
+    spherical: bool
+    """Whether the best solid is a ball."""
     evidence: float
-    """By how much −2 log likelihood is lower than that of a bare table, which has nothing to adjust."""
+    """−2 log likelihood of the bare plane, which has no parameters, minus the score of the solid."""
 
 
 def fit_solid(
-    xyz: Array, sigma: float, height: float, sight: LineOfSight, feet: Array, normal: Array, blur: float
-) -> SolidFound | None:
-    """The solid that agrees best with a picture; None where there is nothing to compare.
+    xyz: Array, sigma: float, height: float, line_of_sight: LineOfSight, feet: Array, normal: Array, blur: float
+) -> FittedSolid | None:
+    """The solid that fits a depth image best; None where too little is visible.
 
     Args:
-        xyz: Points of the thing in the base frame [m], shape (points, 3).
+        xyz: Points of the object in the base frame [m], shape (points, 3).
         sigma: Standard deviation of their depth [m].
-        height: Of the thing above the table, about [m].
-        sight: The picture.
-        feet: A point of the table [m], shape (3,).
-        normal: Of the table, shape (3,).
-        blur: How far outlines are smeared, as an angle [rad].
+        height: Approximate height of the object above the plane [m].
+        line_of_sight: The depth image.
+        feet: A point of the plane [m], shape (3,).
+        normal: Plane normal, shape (3,).
+        blur: Angle by which matching smears outlines [rad].
     """
-    eye, middle = sight.T_base_optical[:3, 3], xyz.mean(axis=0)
-    level = middle - eye
+    viewpoint, middle = line_of_sight.T_base_optical[:3, 3], xyz.mean(axis=0)
+    level = middle - viewpoint
     level = level - (level @ normal) * normal
     distance = float(np.linalg.norm(level))
     if distance < 1e-3:
-        return None  # from right above, no direction is away
+        return None  # directly above: the viewing direction has no horizontal part
     away = level / distance
     R = np.column_stack([lie.hat(away) @ normal, away, normal])
     origin = middle - ((middle - feet) @ normal) * normal
-    local, eye_local = (xyz - origin) @ R, (eye - origin) @ R
-    if eye_local[2] < height + EDGE:
-        return None  # its upper side is not seen
-    pixels = _pixels(local, height, sigma, sight, R, origin, blur)
-    if pixels is None or np.count_nonzero(pixels[:, 3] == pixels[:, 3]) < LEAST_PIXELS:
+    local, viewpoint_local = (xyz - origin) @ R, (viewpoint - origin) @ R
+    if viewpoint_local[2] < height + EDGE:
+        return None  # its top face is not visible
+    pixels = _pixels(local, height, sigma, line_of_sight, R, origin, blur)
+    if pixels is None or np.count_nonzero(pixels[:, 3] == pixels[:, 3]) < MIN_PIXELS:
         return None
-    sharpness = 1.0 / math.hypot(NOISE_SHARE * sigma, FLOOR)
-    numbers, scores = best_solids(local, height, eye_local, pixels, sharpness, 1.0 / PIXELS_PER_MEASUREMENT)
-    nearer = np.fmin(pixels[:, 3] - pixels[:, 4], 0.0) * sharpness  # where nothing was measured, nothing is nearer
+    sharpness = 1.0 / math.hypot(NOISE_SHARE * sigma, MODEL_SIGMA)
+    parameters, scores = best_solids(local, height, viewpoint_local, pixels, sharpness, 1.0 / PIXELS_PER_MEASUREMENT)
+    nearer = np.fmin(pixels[:, 3] - pixels[:, 4], 0.0) * sharpness  # NaN, not measured: no deviation
     bare = float(np.minimum(nearer * nearer, TRUNCATED).sum()) / PIXELS_PER_MEASUREMENT
-    centre, size, turn = _mean_box(numbers, scores)
+    centre, size, turn = _mean_box(parameters, scores)
     c, s = math.cos(turn), math.sin(turn)
     T = lie.pose(R @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), origin + R @ centre)
-    return SolidFound(T, size, int(np.argmin(scores)) == BALL, bare - float(scores.min()))
+    return FittedSolid(T, size, int(np.argmin(scores)) == BALL, bare - float(scores.min()))
 
 
 def _pixels(
-    local: Array, height: float, sigma: float, sight: LineOfSight, R: Array, origin: Array, blur: float
+    local: Array, height: float, sigma: float, line_of_sight: LineOfSight, R: Array, origin: Array, blur: float
 ) -> Array | None:
-    """Lines of sight in the frame on the table, measured depths and those of the table, shape (pixels, 5)."""
-    T, K = sight.T_base_optical, sight.K
+    """Rays in the frame on the plane, measured depths and those of the plane, shape (pixels, 5)."""
+    T, K = line_of_sight.T_base_optical, line_of_sight.K
     low, high = local[:, :2].min(axis=0), local[:, :2].max(axis=0)
     x, y = (low - MARGIN, high + MARGIN)
     corners = np.array([[a, b, c] for a in (x[0], y[0]) for b in (x[1], y[1]) for c in (0.0, height)])
@@ -106,29 +107,31 @@ def _pixels(
     if optical[:, 2].min() < 0.05:
         return None
     at = optical[:, :2] / optical[:, 2:] * [K[0, 0], K[1, 1]] + K[:2, 2]
-    rows, columns = sight.depth.shape
+    rows, columns = line_of_sight.depth.shape
     (u0, v0), (u1, v1) = np.maximum(at.min(axis=0), 0).astype(int), at.max(axis=0).astype(int) + 2
     u1, v1 = min(u1, columns), min(v1, rows)
     if u1 <= u0 or v1 <= v0:
         return None
-    # Rows may be farther apart than columns: about as many per metre of each.
-    every = math.sqrt((u1 - u0) * (v1 - v0) / MOST_PIXELS)
+    # Rows may be farther apart than columns: sample both with about the same density per metre.
+    every = math.sqrt((u1 - u0) * (v1 - v0) / MAX_PIXELS)
     taller = math.sqrt(K[0, 0] / K[1, 1])
     across, down = max(1, round(every * taller)), max(1, round(every / taller))
-    # Columns that matching has smeared over what is behind an edge.
+    # Columns by which matching smears an edge over its background.
     smeared = int(0.5 * blur * K[0, 0])
-    eye = (T[:3, 3] - origin) @ R
-    bounds = np.array([*(low - STRANGER), *(high + STRANGER), EDGE + 2.0 * sigma])
+    viewpoint = (T[:3, 3] - origin) @ R
+    bounds = np.array([*(low - OTHER_OBJECT), *(high + OTHER_OBJECT), EDGE + 2.0 * sigma])
     places = np.array([u0, u1, across, v0, v1, down])
     scale = np.array([K[0, 0], K[1, 1], K[0, 2], K[1, 2]])
-    pixels = _look(sight.depth, places, scale, R.T @ T[:3, :3], eye, bounds, smeared, EDGE + sigma)
-    # In any order: a bad guess is given up after a part of them.
+    pixels = _sample_pixels(
+        line_of_sight.depth, places, scale, R.T @ T[:3, :3], viewpoint, bounds, smeared, EDGE + sigma
+    )
+    # Permuted: the cost of a bad candidate is abandoned after a part of them.
     return pixels[np.arange(len(pixels)) * SHUFFLE % max(len(pixels), 1)]
 
 
 @njit(cache=True, nogil=True)
-def _look(depth, places, scale, R, eye, bounds, smeared, edge):  # type: ignore[no-untyped-def]
-    """Rows for `_pixels`; each edge is moved back by the columns that it was smeared over what is behind."""
+def _sample_pixels(depth, places, scale, R, viewpoint, bounds, smeared, edge):  # type: ignore[no-untyped-def]
+    """Rows of `_pixels`; each edge is moved back by the columns that it was smeared over the background."""
     u0, u1, across, v0, v1, down = places
     out = np.empty(((1 + (u1 - u0) // across) * (1 + (v1 - v0) // down), 5))
     count = 0
@@ -151,28 +154,28 @@ def _look(depth, places, scale, R, eye, bounds, smeared, edge):  # type: ignore[
             if not np.isfinite(z):
                 z = np.nan
             else:
-                px, py, pz = eye[0] + gx * z, eye[1] + gy * z, eye[2] + gz * z
+                px, py, pz = viewpoint[0] + gx * z, viewpoint[1] + gy * z, viewpoint[2] + gz * z
                 inside = bounds[0] <= px <= bounds[2] and bounds[1] <= py <= bounds[3]
                 if pz > bounds[4] and not inside:
-                    continue  # another thing
+                    continue  # another object
             out[count, 0], out[count, 1], out[count, 2] = gx, gy, gz
-            out[count, 3], out[count, 4] = z, -eye[2] / gz
+            out[count, 3], out[count, 4] = z, -viewpoint[2] / gz
             count += 1
     return out[:count]
 
 
-def _mean_box(numbers: Array, scores: Array) -> tuple[Array, Array, float]:
-    """Middle, size and turn of the box around the solids, each counted by how likely it is."""
+def _mean_box(parameters: Array, scores: Array) -> tuple[Array, Array, float]:
+    """Centre, size and rotation of the likelihood-weighted mean of the bounding boxes."""
     likely = np.exp(-0.5 * (scores - scores.min()))
-    likely[likely < UNLIKELY] = 0.0
+    likely[likely < MIN_LIKELIHOOD] = 0.0
     likely /= likely.sum()
     best = int(np.argmin(scores))
-    turn = numbers[best, 0] if best in (BOX, LYING) else numbers[BOX, 0]
+    turn = parameters[best, 0] if best in (BOX, LYING) else parameters[BOX, 0]
     centre, size = np.zeros(3), np.zeros(3)
     for kind in range(KINDS):
         if likely[kind] == 0.0:
             continue
-        own_centre, own_size, own_turn = _box_around(kind, numbers[kind])
+        own_centre, own_size, own_turn = _box_around(kind, parameters[kind])
         if round((own_turn - turn) / (0.5 * math.pi)) % 2 and kind in (BOX, LYING):
             own_size = own_size[[1, 0, 2]]  # its first side lies along the other's second
         centre += likely[kind] * own_centre
@@ -181,7 +184,7 @@ def _mean_box(numbers: Array, scores: Array) -> tuple[Array, Array, float]:
 
 
 def _box_around(kind: int, p: Array) -> tuple[Array, Array, float]:
-    """Middle, size and turn; see `solid_search` for the numbers."""
+    """Centre, size and rotation; see `solid_search` for the parameters."""
     if kind == CYLINDER:
         return np.array([p[0], p[1] + p[2], 0.5 * p[3]]), np.array([2.0 * p[2], 2.0 * p[2], p[3]]), 0.0
     if kind == BALL:

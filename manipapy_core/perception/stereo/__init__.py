@@ -1,1 +1,1 @@
-"""Cameras, stereo matching and depth."""
+"""Camera models, calibration, stereo matching, depth, and conversion of frames to points."""

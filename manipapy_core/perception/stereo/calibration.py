@@ -1,6 +1,6 @@
-"""Raw pictures to rectified ones: straight lines are straight, and a point lies on the same row in both.
+"""Stereo rectification, and stereo calibration from images of a chessboard.
 
-A stereo model from pictures of a chessboard, with the errors that tell whether to trust it.
+After rectification a point lies on the same row of both images.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from .images import AnyImage, BadImage, GrayImage, as_gray, opencv
 
 
 class Rectifier:
-    """Rectifies pairs of one stereo model. Making it takes a tenth of a second, using it a millisecond."""
+    """Rectifies pairs of one stereo model; construction takes a tenth of a second, a pair a millisecond."""
 
     def __init__(self, stereo: StereoModel):
         self.stereo = stereo
         self._left = None if stereo.left.rectified else _maps(stereo.left)
         self._right = None if stereo.right.rectified else _maps(stereo.right)
-        self.seen = None if self._left is None else self._inside()
-        """Pixels of the rectified left picture that the raw one has seen, shape (height, width); None: all."""
+        self.valid = None if self._left is None else self._inside()
+        """Pixels of the rectified left image that lie in the raw image, shape (height, width); None: all."""
 
     def pair(self, left: GrayImage, right: GrayImage) -> tuple[GrayImage, GrayImage]:
-        """Rectified pictures, each of shape (height, width)."""
+        """Rectified images, each of shape (height, width)."""
         return self.left(left), self.right(right)
 
     def left(self, image: GrayImage) -> GrayImage:
-        """The left picture alone."""
+        """The left image alone."""
         return self._apply(image, self._left, "the left image")
 
     def right(self, image: GrayImage) -> GrayImage:
-        """The right picture alone."""
+        """The right image alone."""
         return self._apply(image, self._right, "the right image")
 
     def _apply(self, image: GrayImage, maps: tuple[Any, Any] | None, name: str) -> GrayImage:
@@ -49,7 +49,7 @@ class Rectifier:
         if maps is None:
             return image
         cv2 = opencv()
-        # Beyond the edge the last pixel goes on: a black frame would be matched as if it were a thing.
+        # Replicate the border: a black border would be matched like an object.
         rectified: GrayImage = cv2.remap(image, maps[0], maps[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         return rectified
 
@@ -58,12 +58,12 @@ class Rectifier:
         cv2 = opencv()
         ones = np.full((self.stereo.height, self.stereo.width), 255, np.uint8)
         ones[[0, -1]] = ones[:, [0, -1]] = 0
-        seen = cv2.remap(ones, *self._left, cv2.INTER_LINEAR)
-        return np.asarray(cv2.erode(seen, np.ones((5, 5), np.uint8)) == 255)
+        covered = cv2.remap(ones, *self._left, cv2.INTER_LINEAR)
+        return np.asarray(cv2.erode(covered, np.ones((5, 5), np.uint8)) == 255)
 
 
 def _maps(camera: Camera) -> tuple[Any, Any]:
-    """Where each pixel of the rectified picture comes from, in fixed point as `remap` likes it best."""
+    """Rectification maps in the fixed-point format that `remap` processes fastest."""
     cv2 = opencv()
     size = (camera.width, camera.height)
     new = np.ascontiguousarray(camera.projection[:, :3])
@@ -74,32 +74,32 @@ def _maps(camera: Camera) -> tuple[Any, Any]:
     return tuple(cv2.initUndistortRectifyMap(camera.K, D, camera.R, new, size, cv2.CV_16SC2))
 
 
-FEWEST_PAIRS = 3
-"""Less pictures do not tell all numbers apart; ten and more, tilted in all directions, do it well."""
+MIN_PAIRS = 3
+"""Fewer pairs do not determine all parameters; ten or more, tilted in all directions, are recommended."""
 
 
 @dataclass(frozen=True, eq=False)
 class StereoCalibration:
-    """What was found, and how well it explains the pictures."""
+    """Stereo model and its errors."""
 
     stereo: StereoModel
     reprojection_error: float
-    """Root mean square distance between corners and where the model puts them [pixels]; below 0.5 is good."""
+    """Root mean square distance between detected and projected corners [pixels]; below 0.5 is good."""
     epipolar_error: float
-    """Mean difference of rows between partners after rectification [pixels]; below 0.5 is good."""
+    """Mean row difference of corresponding corners after rectification [pixels]; below 0.5 is good."""
     pair_errors: tuple[float, ...]
-    """Root mean square of each pair that was used, left and right together [pixels]."""
+    """Root mean square error of each used pair, left and right together [pixels]."""
     used: tuple[int, ...]
-    """Numbers of these pairs."""
+    """Indices of the used pairs."""
     T_left_right: Array
     """Pose of the right raw camera in the left one [m], shape (4, 4)."""
 
 
 def find_corners(image: AnyImage, board: tuple[int, int]) -> Array | None:
-    """Inner corners of a chessboard to a fraction of a pixel; None if not all are seen.
+    """Inner corners of a chessboard with subpixel accuracy; None if not all are detected.
 
     Args:
-        image: Any picture that `images.as_gray` takes.
+        image: Any image that `images.as_gray` accepts.
         board: Inner corners along a row and a column.
 
     Returns:
@@ -108,8 +108,8 @@ def find_corners(image: AnyImage, board: tuple[int, int]) -> Array | None:
     cv2 = opencv()
     gray = as_gray(image)
     flags = cv2.CALIB_CB_ADAPTIVE_THRESH + cv2.CALIB_CB_NORMALIZE_IMAGE
-    seen, corners = cv2.findChessboardCorners(gray, board, flags=flags)
-    if not seen:
+    complete, corners = cv2.findChessboardCorners(gray, board, flags=flags)
+    if not complete:
         return None
     rough = np.asarray(corners, dtype=np.float32).reshape(-1, 1, 2)
     step = float(np.median(np.linalg.norm(np.diff(rough[:, 0], axis=0), axis=1)))
@@ -121,20 +121,20 @@ def find_corners(image: AnyImage, board: tuple[int, int]) -> Array | None:
 def calibrate_stereo(
     pairs: Sequence[tuple[AnyImage, AnyImage]], *, board: tuple[int, int] = (9, 6), square: float
 ) -> StereoCalibration:
-    """Both cameras, their distortion, and how they stand to each other.
+    """Calibrate both cameras and their relative pose.
 
     Args:
-        pairs: Left and right pictures, taken together, of one chessboard in different places and tilts.
+        pairs: Left and right images, taken together, of one chessboard at different places and tilts.
         board: Inner corners along a row and a column.
-        square: Edge of a square [m]; decides the scale of everything that is seen later.
+        square: Edge of a square [m]; sets the scale of all later measurements.
 
     Raises:
         InputError: Too few pairs show the whole board, or sizes differ.
     """
     if not 1e-4 <= square <= 10.0:
-        raise InputError(f"the squares have edges of {square!r} m; measure one")
+        raise InputError(f"the edge of a square is {square!r} m; give 0.0001 to 10")
     if min(board) < 2:
-        raise InputError(f"the board has {board} inner corners; give those along a row and a column")
+        raise InputError(f"the board has {board} inner corners; give the numbers along a row and a column")
     size, lefts, rights, used = _corners(pairs, board)
     flat = np.zeros((board[0] * board[1], 3), np.float32)
     flat[:, :2] = square * np.stack(np.meshgrid(np.arange(board[0]), np.arange(board[1])), axis=-1).reshape(-1, 2)
@@ -143,7 +143,7 @@ def calibrate_stereo(
     objects = [flat] * len(used)
     _, K1, D1, _, _ = cv2.calibrateCamera(objects, corners[0], size, None, None)
     _, K2, D2, _, _ = cv2.calibrateCamera(objects, corners[1], size, None, None)
-    # Joint refinement: what one camera does not tell about its lens, the other may.
+    # Joint refinement of all parameters.
     error, K1, D1, K2, D2, R, t, _, _, _, _, per_view = cv2.stereoCalibrateExtended(
         objects, corners[0], corners[1], K1, D1, K2, D2, size, None, None, flags=cv2.CALIB_USE_INTRINSIC_GUESS
     )
@@ -177,10 +177,10 @@ def _corners(
             lefts.append(left)
             rights.append(right)
             used.append(number)
-    if size is None or len(used) < FEWEST_PAIRS:
+    if size is None or len(used) < MIN_PAIRS:
         raise InputError(
             f"{len(used)} of {len(pairs)} pairs show all {board[0]} × {board[1]} inner corners on both sides; "
-            f"at least {FEWEST_PAIRS} are needed: count inner corners, not squares, and keep the board in the picture"
+            f"at least {MIN_PAIRS} are needed: count inner corners, not squares; show the whole board in both images"
         )
     return size, lefts, rights, used
 
@@ -190,7 +190,7 @@ def _camera(size: tuple[int, int], K: Any, D: Any, R: Any, P: Any) -> Camera:
 
 
 def _rows(points: Array, camera: Camera) -> Array:
-    """Rows of raw pixels in the rectified picture."""
+    """Rows of raw pixels in the rectified image."""
     cv2 = opencv()
     straight = cv2.undistortPoints(
         points.reshape(-1, 1, 2), camera.K, camera.D, R=camera.R, P=np.ascontiguousarray(camera.projection[:, :3])

@@ -1,7 +1,7 @@
-"""Camera models as `camera_info` describes them: one camera with its distortion, and two that make a stereo pair.
+"""Camera models as in `sensor_msgs/CameraInfo`: one camera with its distortion, and a stereo pair.
 
-Camera frames are optical (REP 103): z looks forward, x to the right of the picture, y down; pixel (0, 0) is the centre
-of the upper left pixel. A raw picture obeys K and D; a rectified one has no distortion, is turned by R and obeys P.
+Camera frames are optical (REP 103): z forward, x right, y down; pixel (0, 0) is the centre of the upper left pixel. Raw
+images follow K and D; rectified ones have no distortion, are rotated by R and follow P.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from ...errors import InputError
 from ...typing import Array
 
-LARGEST_IMAGE = 16384
-"""Wider or higher pictures [pixels] are mistakes."""
-SHORTEST_BASELINE = 1e-3
-"""Two cameras closer than this [m] see no depth."""
+MAX_IMAGE_SIZE = 16384
+"""Largest width and height [pixels]."""
+MIN_BASELINE = 1e-3
+"""Smallest baseline [m]."""
 
 
 class BadCamera(InputError):
-    """Numbers that describe no camera, or no stereo pair."""
+    """Invalid parameters of a camera or stereo pair."""
 
     def __init__(self, problem: str, cure: str):
         super().__init__(f"{problem}; {cure}")
@@ -31,7 +31,7 @@ class BadCamera(InputError):
 
 
 class Distortion(enum.Enum):
-    """Lens models of `camera_info`, each with the numbers of coefficients it can have."""
+    """Distortion models of `CameraInfo`."""
 
     PLUMB_BOB = "plumb_bob"
     RATIONAL = "rational_polynomial"
@@ -39,31 +39,31 @@ class Distortion(enum.Enum):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many coefficients there may be."""
+        """Allowed numbers of coefficients."""
         return {"plumb_bob": (0, 4, 5), "rational_polynomial": (8, 12, 14), "equidistant": (0, 4)}[self.value]
 
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """One camera: size, matrices and distortion, checked when it is made."""
+    """One camera: size, matrices and distortion, validated on construction."""
 
     width: int
     height: int
     """[pixels]"""
     K: Array
-    """Camera matrix of the raw picture [pixels], shape (3, 3)."""
+    """Camera matrix of the raw image [pixels], shape (3, 3)."""
     D: Array = field(default_factory=lambda: np.zeros(0))
     """Distortion coefficients in the order of OpenCV and ROS, shape (0,), (4,), (5,), (8,), (12,) or (14,)."""
     R: Array = field(default_factory=lambda: np.eye(3))
-    """Turns the frame of the raw camera into that of the rectified one, shape (3, 3)."""
+    """Rotation from the raw to the rectified camera frame, shape (3, 3)."""
     P: Array | None = None
-    """Projection of the rectified picture [pixels]; P[0, 3] = −fx · baseline on the right, shape (3, 4). None: K."""
+    """Projection of the rectified image [pixels]; P[0, 3] = −fx · baseline on the right, shape (3, 4). None: K."""
     model: Distortion = Distortion.PLUMB_BOB
 
     def __post_init__(self) -> None:
-        if not (1 <= self.width <= LARGEST_IMAGE and 1 <= self.height <= LARGEST_IMAGE):
+        if not (1 <= self.width <= MAX_IMAGE_SIZE and 1 <= self.height <= MAX_IMAGE_SIZE):
             raise BadCamera(
-                f"the camera has {self.width} × {self.height} pixels", f"both must lie between 1 and {LARGEST_IMAGE}"
+                f"the camera has {self.width} × {self.height} pixels", f"both must lie between 1 and {MAX_IMAGE_SIZE}"
             )
         K = _finite(self.K, (3, 3), "K")
         P = np.column_stack([K, np.zeros(3)]) if self.P is None else _finite(self.P, (3, 4), "P")
@@ -95,12 +95,12 @@ class Camera:
         """From the fields of a `sensor_msgs/CameraInfo`, flat or as matrices; empty or zero r and p are filled in."""
         known = [entry.value for entry in Distortion]
         if distortion_model not in (*known, ""):
-            raise BadCamera(f"distortion model {distortion_model!r} is not known", f"choose of {', '.join(known)}")
+            raise BadCamera(f"distortion model {distortion_model!r} is not known", f"choose one of {', '.join(known)}")
         K = _numbers(k, "K")
         if K.size != 9:
             raise BadCamera(f"K has {K.size} numbers", "give 9")
         if not np.any(K):
-            raise BadCamera("K is all zeros, which means that the camera is not calibrated", "calibrate it first")
+            raise BadCamera("K is zero: the camera is not calibrated", "calibrate it first")
         R, P = _numbers(r, "R"), _numbers(p, "P")
         if R.size not in (0, 9) or P.size not in (0, 12):
             raise BadCamera(f"R has {R.size} numbers and P has {P.size}", "give 9 and 12, or none")
@@ -122,20 +122,20 @@ class Camera:
 
     @property
     def rectified(self) -> bool:
-        """Whether raw and rectified pictures are the same."""
+        """Whether raw and rectified images are identical."""
         return not np.any(self.D) and np.allclose(self.R, np.eye(3)) and np.allclose(self.K, self.projection[:, :3])
 
     def scaled(self, width: int, height: int) -> Camera:
-        """The same camera with pictures of another size."""
+        """The same camera at another image size."""
         S = np.diag([width / self.width, height / self.height, 1.0])
-        # Pixel centres: the corner of the picture is at (−½, −½).
+        # Pixel centres: the corner of the image is at (−½, −½).
         S[:2, 2] = 0.5 * (S.diagonal()[:2] - 1.0)
         return Camera(width, height, S @ self.K, self.D, self.R, S @ self.projection, self.model)
 
 
 @dataclass(frozen=True, eq=False)
 class StereoModel:
-    """Two cameras side by side, the right one shifted along x of the left one after rectification."""
+    """A stereo pair; after rectification the right camera is shifted along x of the left one."""
 
     left: Camera
     right: Camera
@@ -144,12 +144,12 @@ class StereoModel:
         left, right = self.left, self.right
         if (left.width, left.height) != (right.width, right.height):
             sizes = f"{left.width} × {left.height} and {right.width} × {right.height} pixels"
-            raise BadCamera(f"the two cameras have {sizes}", "both pictures must have one size")
+            raise BadCamera(f"the two cameras have {sizes}", "both images must have one size")
         if not np.allclose(left.projection[:2, :2], right.projection[:2, :2], rtol=1e-6):
             raise BadCamera("the focal lengths in P differ between left and right", "rectify the pair together")
         if abs(left.projection[1, 2] - right.projection[1, 2]) > 1e-3:
             raise BadCamera("cy in P differs between left and right", "rectify the pair together, rows must agree")
-        if -SHORTEST_BASELINE < self.baseline < SHORTEST_BASELINE:
+        if -MIN_BASELINE < self.baseline < MIN_BASELINE:
             cure = "P[0, 3] of the right camera must be −fx · baseline"
             raise BadCamera(f"the baseline is {self.baseline:g} m", cure)
         if self.baseline < 0.0:
@@ -157,11 +157,11 @@ class StereoModel:
 
     @classmethod
     def ideal(cls, width: int, height: int, fx: float, fy: float, cx: float, cy: float, baseline: float) -> StereoModel:
-        """A pair that is rectified already, such as a simulated one.
+        """A rectified pair without distortion, such as a simulated one.
 
         Args:
             fx: Focal lengths fx, fy and principal point cx, cy [pixels].
-            baseline: Distance of the two [m].
+            baseline: Distance of the cameras [m].
         """
         K = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
         P = np.column_stack([K, [-fx * baseline, 0.0, 0.0]])
@@ -169,22 +169,22 @@ class StereoModel:
 
     @property
     def width(self) -> int:
-        """Of both pictures [pixels]."""
+        """Image width [pixels]."""
         return self.left.width
 
     @property
     def height(self) -> int:
-        """Of both pictures [pixels]."""
+        """Image height [pixels]."""
         return self.left.height
 
     @property
     def focal(self) -> float:
-        """fx of the rectified pictures [pixels]."""
+        """fx of the rectified images [pixels]."""
         return float(self.left.projection[0, 0])
 
     @property
     def baseline(self) -> float:
-        """Distance of the two cameras [m]."""
+        """Distance of the cameras [m]."""
         left, right = self.left.projection, self.right.projection
         return float((left[0, 3] - right[0, 3]) / left[0, 0])
 
@@ -195,15 +195,15 @@ class StereoModel:
 
     @property
     def rectified(self) -> bool:
-        """Whether the pictures can be matched as they come."""
+        """Whether the images need no rectification."""
         return self.left.rectified and np.allclose(self.right.R, np.eye(3)) and self.right.rectified
 
     def scaled(self, width: int, height: int) -> StereoModel:
-        """The same pair with pictures of another size."""
+        """The same pair at another image size."""
         return StereoModel(self.left.scaled(width, height), self.right.scaled(width, height))
 
     def disparity_of(self, depth: float) -> float:
-        """[pixels], of a point at this depth [m]."""
+        """Disparity [pixels] of a point at this depth [m]."""
         return self.focal * self.baseline / depth + self.offset
 
 
@@ -221,5 +221,5 @@ def _finite(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
         raise BadCamera(f"{name} has {array.size} numbers", f"give {wanted}")
     if not np.all(np.abs(array) < 1e9):
         where = int(np.flatnonzero(~(np.abs(array) < 1e9))[0])
-        raise BadCamera(f"{name}[{where}] is {array[where]}", "every number must be finite; calibrate it again")
+        raise BadCamera(f"{name}[{where}] is {array[where]}", "all entries must be finite; calibrate again")
     return array.reshape(shape)

@@ -1,4 +1,4 @@
-"""From disparities or depth to points, with the uncertainty of each; compiled."""
+"""Depth from disparity and points from depth, with uncertainties; compiled."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ NO_SIGMA = np.float32(np.nan)
 
 @dataclass(frozen=True, eq=False)
 class DepthMap:
-    """Depth along the optical axis, pixel by pixel."""
+    """Depth image with standard deviations."""
 
     depth: FloatImage
-    """[m], as REP 117 wants it: NaN not measured, −inf nearer and +inf farther than can be seen; (height, width)."""
+    """[m], as in REP 117: NaN not measured, −inf too near, +inf too far; shape (height, width)."""
     sigma: FloatImage
-    """Standard deviation of the depth [m]; NaN where there is none; shape (height, width)."""
+    """Standard deviation of the depth [m]; NaN where the depth is not finite; shape (height, width)."""
     camera: Camera
-    """Whose picture this is; its P relates points and pixels."""
+    """Camera of the image; its P projects points to pixels."""
 
     @property
     def valid_share(self) -> float:
-        """Share of pixels that were measured, 0 to 1; "too near" and "nothing there" are measurements as well."""
+        """Share of measured pixels, 0 to 1; "too near" and "too far" count as measured."""
         return float(1.0 - np.count_nonzero(np.isnan(self.depth)) / self.depth.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of one frame; those that were not measured are NaN while the picture's order is kept."""
+    """Points of one frame; in organised points those that were not measured are NaN."""
 
     xyz: FloatImage
     """[m], shape (height, width, 3) or (points, 3)."""
@@ -46,11 +46,11 @@ class Points:
 
     @property
     def organised(self) -> bool:
-        """Whether points are still in the order of pixels."""
+        """Whether points are in the order of pixels."""
         return self.xyz.ndim == 3
 
     def unorganised(self) -> Points:
-        """Those that were measured, in rows."""
+        """The measured points, shape (points, 3)."""
         if not self.organised:
             return self
         xyz, sigma = self.xyz.reshape(-1, 3), self.sigma.reshape(-1)
@@ -58,14 +58,14 @@ class Points:
         return Points(xyz[there], sigma[there])
 
 
-def depth_from_disparity(disparity: Disparity, *, nearest: float = 0.0, farthest: float = np.inf) -> DepthMap:
-    """Depth and its uncertainty.
+def depth_from_disparity(disparity: Disparity, *, min_depth: float = 0.0, max_depth: float = np.inf) -> DepthMap:
+    """Depth and its uncertainty from disparity.
 
     z = f b / d and, to first order, σ_z = z² σ_d / (f b): twice as far is four times as uncertain.
 
     Args:
-        nearest: What is nearer becomes −inf [m].
-        farthest: What is farther becomes +inf [m].
+        min_depth: Smaller depths become −inf [m].
+        max_depth: Larger depths become +inf [m].
     """
     pair = disparity.stereo
     depth, sigma = np.empty_like(disparity.values), np.empty_like(disparity.values)
@@ -74,8 +74,8 @@ def depth_from_disparity(disparity: Disparity, *, nearest: float = 0.0, farthest
         np.float32(pair.focal * pair.baseline),
         np.float32(pair.offset),
         np.float32(disparity.sigma),
-        np.float32(nearest),
-        np.float32(min(farthest, 1e30)),
+        np.float32(min_depth),
+        np.float32(min(max_depth, 1e30)),
         depth,
         sigma,
     )
@@ -83,35 +83,35 @@ def depth_from_disparity(disparity: Disparity, *, nearest: float = 0.0, farthest
 
 
 def depth_from_image(
-    depth: FloatImage, camera: Camera, *, noise: float, nearest: float = 0.0, farthest: float = np.inf
+    depth: FloatImage, camera: Camera, *, noise: float, min_depth: float = 0.0, max_depth: float = np.inf
 ) -> DepthMap:
-    """A depth camera's picture, with the usual model of its uncertainty.
+    """Image of a depth camera, with the common quadratic noise model.
 
     Args:
-        depth: [m], shape (height, width), as `images.as_depth` gives it.
+        depth: [m], shape (height, width), as returned by `images.as_depth`.
         noise: σ_z at 1 m [m]; it grows with the square of the depth.
     """
     expected = (camera.height, camera.width)
     if depth.shape != expected:
         raise ShapeError("the depth image", f"{expected}, the size of its camera", depth.shape)
     with np.errstate(invalid="ignore"):
-        kept = np.where(depth < nearest, np.float32(-np.inf), depth)
-        kept = np.where(kept > farthest, np.float32(np.inf), kept).astype(np.float32)
+        kept = np.where(depth < min_depth, np.float32(-np.inf), depth)
+        kept = np.where(kept > max_depth, np.float32(np.inf), kept).astype(np.float32)
     sigma = np.where(np.isfinite(kept), np.float32(noise) * kept * kept, NO_SIGMA).astype(np.float32)
     return DepthMap(kept, sigma, camera)
 
 
 def without_flying_pixels(depth_map: DepthMap, *, steepness: float = 3.5, margin: float = 0.5) -> DepthMap:
-    """Drops pixels between a thing and what is behind it, where a matcher invents depths that are in neither.
+    """Remove flying pixels: depths between an object and its background that belong to neither.
 
-    A pixel goes if a neighbour on its row or column jumps by more than the steepest surface that is still believed.
+    A pixel is removed if the depth step to a neighbour in its row or column exceeds that of the steepest valid surface.
 
     Args:
-        steepness: Of that surface: change of depth from one pixel to the next, in widths of a pixel there.
-        margin: How many standard deviations of the depth a neighbour may differ as well; neighbours share most noise.
+        steepness: Largest depth step between neighbouring pixels, in pixel widths at that depth.
+        margin: Additional tolerance in standard deviations of the depth; neighbours share most of the noise.
     """
     depth = depth_map.depth.copy()
-    # Rows may be farther apart than columns: each has its own width of a pixel.
+    # Rows may be farther apart than columns: each has its own pixel width.
     across, down = (np.float32(steepness / depth_map.camera.projection[axis, axis]) for axis in range(2))
     _flying_kernel(depth_map.depth, depth_map.sigma, across, down, np.float32(margin), depth)
     return DepthMap(depth, depth_map.sigma, depth_map.camera)
@@ -121,8 +121,8 @@ def points_from_depth(depth_map: DepthMap, T_target_optical: ArrayLike | None = 
     """One point per pixel, in any frame.
 
     Args:
-        T_target_optical: Pose of the optical frame in the frame that the points shall be in; if not given, they stay
-            in the optical frame.
+        T_target_optical: Pose of the optical frame in the target frame; if not given, the points are in the optical
+            frame.
 
     Returns:
         Organised points; NaN where the depth is not finite.
@@ -136,11 +136,11 @@ def points_from_depth(depth_map: DepthMap, T_target_optical: ArrayLike | None = 
 
 
 def cropped_points(depth_map: DepthMap, T_target_optical: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> Points:
-    """Only the points in a box, in rows, in one sweep over the picture.
+    """The points in a box, shape (points, 3), in one pass over the image.
 
     Args:
         T_target_optical: See `points_from_depth`.
-        lower: Corner of the box in the target frame [m], shape (3,); may lie at infinity.
+        lower: Corner of the box in the target frame [m], shape (3,); may be infinite.
         upper: The opposite corner, shape (3,).
     """
     T = pose_matrix(T_target_optical, "T_target_optical").astype(np.float32)
@@ -162,7 +162,7 @@ def transformed(points: Points, T_target_source: ArrayLike) -> Points:
 
 
 @njit(cache=True, nogil=True)
-def _depth_kernel(disparity, focal_baseline, offset, sigma_d, nearest, farthest, depth, sigma):  # type: ignore[no-untyped-def]
+def _depth_kernel(disparity, focal_baseline, offset, sigma_d, min_depth, max_depth, depth, sigma):  # type: ignore[no-untyped-def]
     rows, columns = disparity.shape
     for v in range(rows):
         for u in range(columns):
@@ -174,9 +174,9 @@ def _depth_kernel(disparity, focal_baseline, offset, sigma_d, nearest, farthest,
                 depth[v, u] = np.inf
             else:
                 z = focal_baseline / d
-                if z < nearest:
+                if z < min_depth:
                     depth[v, u] = -np.inf
-                elif z > farthest:
+                elif z > max_depth:
                     depth[v, u] = np.inf
                 else:
                     depth[v, u] = z
@@ -200,7 +200,7 @@ def _flying_kernel(depth, sigma, across, down, margin, out):  # type: ignore[no-
                 jump = abs(depth[v - 1, u] - z) > allowed or abs(depth[v + 1, u] - z) > allowed
             if jump:
                 out[v, u] = np.nan
-    # What is left of a wrong match along an edge or a grain is one pixel wide; surfaces are wider.
+    # Residues of wrong matches along edges are one pixel wide; surfaces are wider.
     for v in range(rows):
         before = False
         for u in range(columns):

@@ -1,4 +1,4 @@
-"""What a camera delivers, however it measures depth: every kind enters the pipeline at the same door."""
+"""Input frames of the pipeline: stereo pairs, depth images and point clouds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .camera import Camera
 from .depth import Points
 from .images import AnyImage, BadImage
 
-LARGEST_SKEW_NS = 20_000_000
-"""Left and right pictures farther apart in time than this [ns] are no pair."""
+MAX_SKEW_NS = 20_000_000
+"""Largest time difference of left and right image [ns]."""
 
 
 class Unsynchronised(InputError):
-    """Left and right were not taken together."""
+    """Left and right image were not taken at the same time."""
 
     def __init__(self, skew_ns: int, allowed_ns: int):
         super().__init__(
@@ -31,10 +31,10 @@ class Unsynchronised(InputError):
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """What all kinds have in common."""
+    """Fields of all frames."""
 
     time_ns: int
-    """When it was taken [ns], on the clock of the joint positions."""
+    """Time of the image [ns], on the clock of the joint positions."""
     T_base_optical: Array
     """Pose of the (left, rectified) optical frame in the robot's base at that time, shape (4, 4)."""
 
@@ -44,32 +44,32 @@ class _Frame:
 
 @dataclass(frozen=True, eq=False)
 class StereoPair(_Frame):
-    """Two pictures, raw or rectified as the pipeline's stereo model says."""
+    """Two images, raw or rectified as in the pipeline's stereo model."""
 
     left: AnyImage
     right: AnyImage
     """Shape (height, width) or (height, width, channels)."""
     q: ArrayLike | None = None
-    """Joint positions of the robot at that time; needed when it is to be filtered out."""
+    """Joint positions of the robot at that time; required for the self filter."""
     encoding: str = ""
     """As in `sensor_msgs/Image`; see `images.as_gray`."""
     right_time_ns: int | None = None
-    """When the right picture was taken; if not given, with the left one."""
-    allowed_skew_ns: int = LARGEST_SKEW_NS
+    """Time of the right image; if not given, that of the left one."""
+    allowed_skew_ns: int = MAX_SKEW_NS
 
     def __post_init__(self) -> None:
         super().__post_init__()
         left, right = np.shape(self.left)[:2], np.shape(self.right)[:2]
         if left != right:
             sizes = f"{left} and {right} rows and columns"
-            raise BadImage("a stereo pair", f"has pictures of {sizes}", "both cameras must have one size")
+            raise BadImage("a stereo pair", f"has images of {sizes}", "both cameras must have one size")
         if self.right_time_ns is not None and abs(self.right_time_ns - self.time_ns) > self.allowed_skew_ns:
             raise Unsynchronised(abs(self.right_time_ns - self.time_ns), self.allowed_skew_ns)
 
 
 @dataclass(frozen=True, eq=False)
 class DepthImage(_Frame):
-    """The picture of a depth camera."""
+    """Image of a depth camera."""
 
     depth: AnyImage
     """float32 metres or uint16 millimetres, shape (height, width)."""
@@ -77,7 +77,7 @@ class DepthImage(_Frame):
     q: ArrayLike | None = None
     encoding: str = ""
     colour: AnyImage | None = None
-    """Of the same size, for a detector."""
+    """Colour image of the same size, for a detector."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +85,16 @@ class PointSet(_Frame):
     """Points in the optical frame, such as from a `PointCloud2`."""
 
     points: NDArray[np.generic]
-    """[m], shape (height, width, 3) or (points, 3); NaN where nothing was measured."""
+    """[m], shape (height, width, 3) or (points, 3); NaN: not measured."""
     q: ArrayLike | None = None
     sigma: ArrayLike | None = None
-    """Standard deviation along z [m], a number or one per point; if not given, the depth camera's model."""
+    """Standard deviation along z [m], scalar or per point; if not given, the model of a depth camera."""
 
     def in_optical_frame(self, noise: float) -> Points:
-        """Checked points with their uncertainty.
+        """Validated points with their uncertainty.
 
         Args:
-            noise: σ_z at 1 m [m] where the frame gives none; it grows with the square of the depth.
+            noise: σ_z at 1 m [m] if the frame has no `sigma`; it grows with the square of the depth.
         """
         xyz = np.asarray(self.points)
         if xyz.ndim not in (2, 3) or xyz.shape[-1] != 3 or xyz.dtype.kind != "f":

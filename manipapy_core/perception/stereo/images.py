@@ -1,7 +1,4 @@
-"""The one door to OpenCV, which loads when it is first needed.
-
-The door for pictures: any common encoding to grey values or to metres, or an error that says what is wrong.
-"""
+"""Image decoding: common encodings to grey values or metres; lazy import of OpenCV."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ def opencv() -> Any:
     """The module `cv2`.
 
     Raises:
-        MissingPackage: It is not installed; says how to get it.
+        MissingPackage: It is not installed.
     """
     try:
         import cv2
@@ -37,7 +34,7 @@ MILLIMETRE = np.float32(1e-3)
 
 
 class BadImage(InputError):
-    """A picture that cannot be used."""
+    """An image that cannot be used."""
 
     def __init__(self, name: str, problem: str, cure: str):
         super().__init__(f"{name} {problem}; {cure}")
@@ -45,11 +42,11 @@ class BadImage(InputError):
 
 
 def as_gray(image: AnyImage, encoding: str = "", *, name: str = "the image") -> GrayImage:
-    """Grey values of a picture.
+    """Grey values of an image.
 
     Args:
         image: Shape (height, width) or (height, width, channels).
-        encoding: As in `sensor_msgs/Image`; if not given, three channels are red, green, blue and 16 bits are grey.
+        encoding: As in `sensor_msgs/Image`; if not given, three channels are RGB and 16 bits are grey.
 
     Returns:
         0 to 255, shape (height, width), C-contiguous.
@@ -70,11 +67,11 @@ def as_gray(image: AnyImage, encoding: str = "", *, name: str = "the image") -> 
 
 
 def as_depth(image: AnyImage, encoding: str = "", *, name: str = "the depth image") -> DepthArray:
-    """Depth in metres, invalid values as REP 117 wants them.
+    """Depth in metres, invalid values as in REP 117.
 
     Args:
-        image: 32FC1 in metres, or 16UC1 in millimetres where 0 means nothing, shape (height, width).
-        encoding: As in `sensor_msgs/Image`; if not given, the type of the numbers decides.
+        image: 32FC1 in metres, or 16UC1 in millimetres where 0 is invalid, shape (height, width).
+        encoding: As in `sensor_msgs/Image`; if not given, the dtype decides.
 
     Returns:
         [m]; NaN: not measured, −inf: too near, +inf: nothing there; shape (height, width).
@@ -92,16 +89,16 @@ def as_depth(image: AnyImage, encoding: str = "", *, name: str = "the depth imag
         return depth
     if array.dtype.kind != "f" or wanted == np.uint16:
         cure = "give float32 metres or uint16 millimetres"
-        raise BadImage(name, f"holds {array.dtype} numbers{f' as {encoding}' if encoding else ''}", cure)
+        raise BadImage(name, f"has dtype {array.dtype}{f' as {encoding}' if encoding else ''}", cure)
     metres: DepthArray = np.array(array, dtype=np.float32)
     with np.errstate(invalid="ignore"):
-        metres[metres <= 0.0] = np.nan  # zero is what drivers write for nothing, also in floats
+        metres[metres <= 0.0] = np.nan  # drivers write zero for invalid pixels, also in floats
     metres[np.isneginf(array.astype(np.float32))] = -np.inf
     return metres
 
 
 def resized(image: GrayImage, width: int, height: int) -> GrayImage:
-    """A smaller picture of the same scene."""
+    """The image at a smaller size."""
     if image.shape == (height, width):
         return image
     cv2 = opencv()
@@ -119,7 +116,7 @@ def _channels(array: AnyImage, name: str) -> int:
 
 def _check_encoding(array: AnyImage, encoding: str, known: tuple[str, ...], name: str) -> None:
     if array.dtype not in (np.uint8, np.uint16):
-        raise BadImage(name, f"holds {array.dtype} numbers", "give uint8, or uint16 grey values")
+        raise BadImage(name, f"has dtype {array.dtype}", "give uint8, or uint16 grey values")
     channels = 1 if array.ndim == 2 else array.shape[2]
     if array.dtype == np.uint16 and channels != 1:
         raise BadImage(name, "has 16 bits per colour", "convert it to 8 bits")
@@ -132,11 +129,11 @@ def _check_encoding(array: AnyImage, encoding: str, known: tuple[str, ...], name
     deep = "16" in encoding
     if channels != expected or (array.dtype == np.uint16) != deep:
         found = f"{channels} channels of {array.dtype}"
-        raise BadImage(name, f"is said to be {encoding} but has {found}", "correct the encoding or the data")
+        raise BadImage(name, f"is declared as {encoding} but has {found}", "correct the encoding or the data")
 
 
 def _stretched(image: NDArray[np.uint16]) -> GrayImage:
-    """Cameras of 10 or 12 bits use only the low bits: the brightest pixel decides how many count."""
+    """8 bits from 16: cameras of 10 or 12 bits use only the low bits, so the brightest pixel sets the shift."""
     top = int(image.max())
     shift = max(top.bit_length() - 8, 0)
     return np.ascontiguousarray(image >> shift, dtype=np.uint8)

@@ -1,10 +1,10 @@
-"""Disparities of a search on narrowed pictures, made exact on the wide ones; compiled.
+"""Subpixel refinement of a disparity search on averaged columns; compiled.
 
-A search that averages columns in pairs takes a quarter of the time, and misses by a fraction of a pixel of the wide
-picture. There one Gauss-Newton step is enough: the right picture is read where the search says, and what is left of the
-difference to the left one, over a small window, tells how far to move (Lucas & Kanade 1981; with the mean of both
-slopes, so that the step is exact to second order, Benhimane & Malis 2004). A difference of brightness between the
-cameras drops out.
+A search on columns averaged in pairs takes a quarter of the time, with an error of a fraction of a full-resolution
+pixel. One Gauss-Newton step at full resolution corrects it: the right image is sampled at the searched disparity, and
+the residual to the left one over a small window gives the correction (Lucas & Kanade 1981; with the mean of both
+gradients, so that the step is exact to second order, Benhimane & Malis 2004). A brightness difference of the cameras
+cancels.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ...jit import njit
 HALF_WIDTH = 4
 """Columns of the window on each side of a pixel; it has three rows."""
 SMOOTH = 2
-"""Neighbours on each side whose disparities are averaged before [columns of the search]; three rows."""
+"""Neighbours on each side whose disparities are averaged first [columns of the search]; three rows."""
 SAME_SURFACE = 12
-"""If they differ by no more than this [1/16 pixel of the search]."""
-STRANGER = np.float32(40.0)
-"""Pixels that differ more [grey values] show another thing in each picture and do not count."""
-CAUTION = np.float32(0.5)
-"""How strongly the result stays with the search, times the noise of the grey values over the window; without, small
-windows follow their noise."""
-FARTHEST = np.float32(1.0)
-"""A longer step [pixels] is a mistake of the window, not of the search."""
-LEAST_SLOPE = np.float32(1.0)
-"""Least variance of slopes in the window [grey values² per pixel²]; with less there is nothing to align."""
-LEAST_PIXELS = np.float32(4.0)
+"""Only neighbours within this difference are averaged [1/16 pixel of the search]."""
+MAX_RESIDUAL = np.float32(40.0)
+"""Pixels with a larger residual [grey values] show different objects and are ignored."""
+DAMPING = np.float32(0.5)
+"""Damping of the step per residual variance of the window; without it small windows fit their noise."""
+MAX_STEP = np.float32(1.0)
+"""Longer steps are rejected [pixels]."""
+MIN_GRADIENT_VARIANCE = np.float32(1.0)
+"""Minimum variance of the gradients in the window [grey values² per pixel²]."""
+MIN_PIXELS = np.float32(4.0)
+"""Minimum number of valid pixels in the window."""
 SUMS = 6
 
 
@@ -41,12 +41,12 @@ def refined(
     Args:
         left: Rectified, shape (rows, width).
         right: The same.
-        searched: Disparities of the narrowed pictures [1/16 of their pixels], shape (rows, width // step).
-        lowest: Smaller disparities of the search are none [pixels of the narrowed pictures].
-        step: Columns of the pictures per column of the search.
+        searched: Disparities on averaged columns [1/16 of their pixels], shape (rows, width // step).
+        lowest: Smaller disparities are invalid [pixels of averaged columns].
+        step: Columns of the images per averaged column.
 
     Returns:
-        [pixels]; NaN where the search found nothing, shape (rows, width).
+        [pixels]; NaN where the search has no result, shape (rows, width).
     """
     values = np.empty(left.shape, np.float32)
     _smooth(np.ascontiguousarray(searched), 16 * lowest, step, values)
@@ -56,7 +56,7 @@ def refined(
 
 @njit(cache=True, nogil=True)
 def _smooth(searched, least, step, out):  # type: ignore[no-untyped-def]
-    """Disparities of all columns [pixels] from those of some: means over a few neighbours of the same surface."""
+    """Disparities of all columns [pixels]: means over a few neighbours on the same surface."""
     rows, narrow = searched.shape
     columns = out.shape[1]
     near, low = np.int32(SAME_SURFACE), np.int32(least)
@@ -66,7 +66,7 @@ def _smooth(searched, least, step, out):  # type: ignore[no-untyped-def]
         out[v, step * narrow : columns] = np.nan
         total[:] = 0
         count[:] = 0
-        # One neighbour after the other for a whole row, without branches: the processor then does several at once.
+        # One neighbour after the other for a whole row, without branches, so that the loop vectorises.
         for w in range(max(v - 1, 0), min(v + 2, rows)):
             for shift in range(-SMOOTH, SMOOTH + 1):
                 first, last = max(-shift, 0), narrow - max(shift, 0)
@@ -94,7 +94,7 @@ def _add_same(values, here, low, near, totals, counts):  # type: ignore[no-untyp
 @njit(cache=True, nogil=True)
 def _refine(left, right, values):  # type: ignore[no-untyped-def]
     rows, columns = left.shape
-    # Of three rows: how many pixels count, and the sums of slope, difference and their products.
+    # Of three rows: pixel count, and sums of gradient, residual and their products.
     ring = np.zeros((3, SUMS, columns), np.float32)
     window = np.zeros((SUMS, columns), np.float32)
     for v in range(rows + 1):
@@ -114,7 +114,7 @@ def _refine(left, right, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _compare(left, right, values, latest):  # type: ignore[no-untyped-def]
-    """Slopes and differences of one row, where the search puts it."""
+    """Gradients and residuals of one row at the searched disparities."""
     columns = left.shape[0]
     quarter = np.float32(0.25)
     for u in range(1, columns - 1):
@@ -127,7 +127,7 @@ def _compare(left, right, values, latest):  # type: ignore[no-untyped-def]
         before, a = np.float32(right[i - 1]), np.float32(right[i])
         b, after = np.float32(right[i + 1]), np.float32(right[i + 2])
         difference = a + f * (b - a) - np.float32(left[u])
-        if abs(difference) > STRANGER:
+        if abs(difference) > MAX_RESIDUAL:
             continue
         slope_right = b - before + f * (after - a - b + before)
         slope = quarter * (slope_right + np.float32(left[u + 1]) - np.float32(left[u - 1]))
@@ -141,7 +141,7 @@ def _compare(left, right, values, latest):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _move(window, values):  # type: ignore[no-untyped-def]
-    """One row of the result; the sums run along with the window."""
+    """One row of the result, with running sums over the window."""
     columns = values.shape[0]
     n = s = d = ss = sd = dd = np.float32(0.0)
     for u in range(-HALF_WIDTH, columns):
@@ -162,11 +162,11 @@ def _move(window, values):  # type: ignore[no-untyped-def]
             dd -= window[5, leaves]
         if u < 0:
             continue
-        if n < LEAST_PIXELS or np.isnan(values[u]):
+        if n < MIN_PIXELS or np.isnan(values[u]):
             continue
-        # Variances and covariance about the mean: brightness as a whole may differ.
+        # Variances and covariance about the mean, so that a brightness offset cancels.
         slopes, both, left_over = ss - s * s / n, sd - s * d / n, max(dd - d * d / n, np.float32(0.0))
-        if slopes > LEAST_SLOPE * n:
-            move = both / (slopes + CAUTION * left_over)
-            if abs(move) <= FARTHEST:
+        if slopes > MIN_GRADIENT_VARIANCE * n:
+            move = both / (slopes + DAMPING * left_over)
+            if abs(move) <= MAX_STEP:
                 values[u] += move

@@ -1,4 +1,4 @@
-"""A frame of any kind to points in the base frame: what of the pipeline depends on the kind of camera."""
+"""Conversion of stereo pairs, depth images and point clouds to points in the base frame."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from .disparity import Disparity, Matcher
 from .frames import DepthImage, Frame, PointSet, StereoPair
 from .images import AnyImage, GrayImage, as_depth, as_gray, resized
 
-DARKEST, BRIGHTEST = 8.0, 247.0
-"""Mean grey values beyond which a picture is black or white."""
-LEAST_CONTRAST = 3.0
-"""Standard deviation of grey values below which a picture shows nothing."""
+DARK_LEVEL, BRIGHT_LEVEL = 8.0, 247.0
+"""Mean grey values beyond which an image is black or white."""
+MIN_CONTRAST = 3.0
+"""Standard deviation of grey values below which an image has no texture."""
 
 
 @dataclass
-class StageTimes:
-    """What is gathered while one frame goes through."""
+class StageLog:
+    """Reasons, times and counts of the stages of one frame."""
 
     reasons: list[Reason] = field(default_factory=list)
     times: dict[str, float] = field(default_factory=dict)
@@ -42,13 +42,13 @@ class StageTimes:
     began: float = field(default_factory=time.perf_counter)
 
     def done(self, stage: str) -> None:
-        """Close a stage."""
+        """End a stage."""
         now = time.perf_counter()
         self.times[stage] = now - self.began
         self.began = now
 
     def stage(self, stage: str, left: int, reason: Reason | None) -> None:
-        """Close a stage that leaves so many points or clusters; the first that leaves nothing tells the reason."""
+        """End a stage that leaves this many points or clusters; the first that leaves none adds its reason."""
         before = next(reversed(self.counts.values())) if self.counts else 1
         self.counts[stage] = left
         if left == 0 and before > 0 and reason is not None and not self.reasons:
@@ -58,24 +58,24 @@ class StageTimes:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredPoints:
-    """A frame as points, whatever it was."""
+    """Points of a frame and the data they come from."""
 
     points: Points
-    """At least those in the crop box, in the base frame."""
-    sight: LineOfSight
+    """In the base frame; at least those in the crop box."""
+    line_of_sight: LineOfSight
     valid_share: float
     depth: DepthMap | None = None
-    kept: DepthMap | None = None
-    """Without flying pixels."""
+    filtered: DepthMap | None = None
+    """Depth without flying pixels."""
     disparity: Disparity | None = None
     image: AnyImage | None = None
     camera: Camera | None = None
     blur: float = 0.0
-    """How far outlines are smeared, as an angle [rad]."""
+    """Angle by which outlines are smeared [rad]."""
 
 
 class PointSource:
-    """Makes points of frames. What a stereo pair needs is made at its first frame and after every change."""
+    """Converts frames to points; rectifier and matcher are created at the first stereo pair and after every change."""
 
     def __init__(self, stereo: StereoModel | None, settings: PerceptionSettings | None = None):
         self._stereo = stereo
@@ -84,7 +84,7 @@ class PointSource:
 
     @property
     def stereo(self) -> StereoModel | None:
-        """The cameras of stereo pairs."""
+        """Calibration of stereo pairs."""
         return self._stereo
 
     @stereo.setter
@@ -93,94 +93,94 @@ class PointSource:
 
     @property
     def settings(self) -> PerceptionSettings:
-        """Of the whole pipeline."""
+        """Settings of the whole pipeline."""
         return self._settings
 
     @settings.setter
     def settings(self, settings: PerceptionSettings) -> None:
         self._settings, self._matcher = settings, None
 
-    def measure(self, frame: Frame, work: StageTimes) -> MeasuredPoints:
-        """Points of a frame; reasons not to believe it and times of stages go into `work`.
+    def to_points(self, frame: Frame, log: StageLog) -> MeasuredPoints:
+        """Points of a frame; reasons and times of the stages are added to `log`.
 
         Raises:
-            InputError: The frame cannot be used; says why.
+            InputError: The frame cannot be used.
         """
         if isinstance(frame, StereoPair):
-            return self._measure_pair(frame, work)
+            return self._from_pair(frame, log)
         if isinstance(frame, DepthImage):
-            return self._measure_depth(frame, work)
-        return self._measure_points(frame, work)
+            return self._from_depth_image(frame, log)
+        return self._from_point_set(frame, log)
 
-    def _measure_pair(self, frame: StereoPair, work: StageTimes) -> MeasuredPoints:
+    def _from_pair(self, frame: StereoPair, log: StageLog) -> MeasuredPoints:
         left = as_gray(frame.left, frame.encoding, name="the left image")
         right = as_gray(frame.right, frame.encoding, name="the right image")
-        self._judge(left, work)
-        rectifier, matcher = self._matching(left.shape[1], left.shape[0])
+        self._check_exposure(left, log)
+        rectifier, matcher = self._rectifier_and_matcher(left.shape[1], left.shape[0])
         size = (matcher.full.width, matcher.full.height)
         left, right = rectifier.pair(resized(left, *size), resized(right, *size))
-        work.done("rectify")
-        disparity = matcher.match(left, right, rectifier.seen)
-        work.done("match")
+        log.done("rectify")
+        disparity = matcher.match(left, right, rectifier.valid)
+        log.done("match")
         limits = self._settings.matcher
-        depth = depth_from_disparity(disparity, nearest=limits.nearest, farthest=limits.farthest)
-        measured = self._from_depth(depth, frame, work, disparity.textured)
-        # A block that holds an edge gives what is behind the edge the depth of what is before it.
+        depth = depth_from_disparity(disparity, min_depth=limits.min_depth, max_depth=limits.max_depth)
+        measured = self._from_depth(depth, frame, log, disparity.textured)
+        # A block that contains an edge gives the background the depth of the foreground.
         blur = matcher.smear / float(depth.camera.projection[0, 0])
         return replace(measured, disparity=disparity, image=left, camera=matcher.full.left, blur=blur)
 
-    def _measure_depth(self, frame: DepthImage, work: StageTimes) -> MeasuredPoints:
+    def _from_depth_image(self, frame: DepthImage, log: StageLog) -> MeasuredPoints:
         metres = as_depth(frame.depth, frame.encoding)
         limits = self._settings.matcher
         noise = self._settings.depth_noise
-        depth = depth_from_image(metres, frame.camera, noise=noise, nearest=0.0, farthest=limits.farthest)
-        measured = self._from_depth(depth, frame, work)
+        depth = depth_from_image(metres, frame.camera, noise=noise, min_depth=0.0, max_depth=limits.max_depth)
+        measured = self._from_depth(depth, frame, log)
         blur = 1.0 / float(frame.camera.projection[0, 0])
         return replace(measured, image=frame.colour, camera=frame.camera, blur=blur)
 
-    def _from_depth(self, depth: DepthMap, frame: Frame, work: StageTimes, textured: float = 1.0) -> MeasuredPoints:
-        kept = without_flying_pixels(depth) if self._settings.flying_pixels else depth
-        work.done("depth")
-        points = cropped_points(kept, frame.T_base_optical, self._settings.lower, self._settings.upper)
-        self._judge_share(depth.valid_share, work, textured)
-        work.done("points")
-        sight = LineOfSight.of_depth(depth, frame.T_base_optical)
-        return MeasuredPoints(points, sight, depth.valid_share, depth=depth, kept=kept)
+    def _from_depth(self, depth: DepthMap, frame: Frame, log: StageLog, textured: float = 1.0) -> MeasuredPoints:
+        filtered = without_flying_pixels(depth) if self._settings.flying_pixels else depth
+        log.done("depth")
+        points = cropped_points(filtered, frame.T_base_optical, self._settings.lower, self._settings.upper)
+        self._check_valid_share(depth.valid_share, log, textured)
+        log.done("points")
+        line_of_sight = LineOfSight.of_depth(depth, frame.T_base_optical)
+        return MeasuredPoints(points, line_of_sight, depth.valid_share, depth=depth, filtered=filtered)
 
-    def _measure_points(self, frame: PointSet, work: StageTimes) -> MeasuredPoints:
+    def _from_point_set(self, frame: PointSet, log: StageLog) -> MeasuredPoints:
         optical = frame.in_optical_frame(self._settings.depth_noise)
         share = float(np.mean(np.isfinite(optical.xyz[..., 2]))) if optical.sigma.size else 0.0
-        self._judge_share(share, work)
-        loose = optical.xyz.reshape(-1, 3)
-        sight = LineOfSight.of_points(loose[np.isfinite(loose).all(axis=1)], frame.T_base_optical)
+        self._check_valid_share(share, log)
+        xyz = optical.xyz.reshape(-1, 3)
+        line_of_sight = LineOfSight.of_points(xyz[np.isfinite(xyz).all(axis=1)], frame.T_base_optical)
         points = transformed(optical, frame.T_base_optical)
-        work.done("points")
-        return MeasuredPoints(points, sight, share)
+        log.done("points")
+        return MeasuredPoints(points, line_of_sight, share)
 
-    def _matching(self, width: int, height: int) -> tuple[Rectifier, Matcher]:
-        """For pictures of this size; made at the first frame and after every change."""
+    def _rectifier_and_matcher(self, width: int, height: int) -> tuple[Rectifier, Matcher]:
+        """Rectifier and matcher for images of this size, created on demand."""
         if self._stereo is None:
-            raise InputError("a stereo pair came, but the pipeline has no stereo model; give it one")
+            raise InputError("the frame is a stereo pair, but the pipeline has no stereo model; set `stereo`")
         if (self._stereo.width, self._stereo.height) != (width, height):
             sizes = f"{width} × {height} pixels, the calibration is for {self._stereo.width} × {self._stereo.height}"
-            raise InputError(f"the pictures have {sizes}; use the camera_info of these pictures")
+            raise InputError(f"the images have {sizes}; use the camera_info of these images")
         if self._matcher is None:
-            scale = min(1.0, self._settings.largest_width / width)
+            scale = min(1.0, self._settings.max_width / width)
             stereo = self._stereo if scale == 1.0 else self._stereo.scaled(round(width * scale), round(height * scale))
             self._matcher = Rectifier(stereo), Matcher(stereo, self._settings.matcher)
         return self._matcher
 
-    def _judge(self, image: GrayImage, work: StageTimes) -> None:
+    def _check_exposure(self, image: GrayImage, log: StageLog) -> None:
         some = image[::4, ::4]
         mean, contrast = float(some.mean()), float(some.std())
-        if mean < DARKEST and contrast < LEAST_CONTRAST:
-            work.reasons.append(Reason.DARK)
-        elif mean > BRIGHTEST and contrast < LEAST_CONTRAST:
-            work.reasons.append(Reason.BRIGHT)
-        elif contrast < LEAST_CONTRAST:
-            work.reasons.append(Reason.FLAT)
+        if mean < DARK_LEVEL and contrast < MIN_CONTRAST:
+            log.reasons.append(Reason.DARK)
+        elif mean > BRIGHT_LEVEL and contrast < MIN_CONTRAST:
+            log.reasons.append(Reason.BRIGHT)
+        elif contrast < MIN_CONTRAST:
+            log.reasons.append(Reason.FLAT)
 
-    def _judge_share(self, share: float, work: StageTimes, textured: float = 1.0) -> None:
-        few = share < self._settings.least_valid and share <= self._settings.least_matched * textured
-        if few and not work.reasons:
-            work.reasons.append(Reason.FEW_PIXELS)
+    def _check_valid_share(self, share: float, log: StageLog, textured: float = 1.0) -> None:
+        few = share < self._settings.min_valid_share and share <= self._settings.min_matched_share * textured
+        if few and not log.reasons:
+            log.reasons.append(Reason.FEW_PIXELS)

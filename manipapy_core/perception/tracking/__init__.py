@@ -1,1 +1,1 @@
-"""Obstacles tracked over frames."""
+"""Obstacle tracking: constant-velocity Kalman filters, data association, free-space evidence."""

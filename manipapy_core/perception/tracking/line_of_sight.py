@@ -1,7 +1,7 @@
-"""What a frame says about places in space: something is there, nothing is there, or it was not seen.
+"""Free-space evidence of one frame: whether places are occupied, free or unknown.
 
-Only a line of sight that goes through a place and ends clearly behind it says that the place is empty. Places outside
-the picture, behind something, or where nothing was measured are unknown, and unknown places keep what was in them.
+Only a ray that passes a place and ends clearly behind it shows that the place is free. Places outside the image, behind
+something, or without a measurement are unknown, and obstacles in unknown places are kept.
 """
 
 from __future__ import annotations
@@ -16,54 +16,54 @@ from ...typing import Array
 from ..stereo.depth import DepthMap
 
 VIRTUAL_SIZE = (120, 160)
-"""Rows and columns of the picture that loose points are drawn into."""
+"""Rows and columns of the depth image that a point cloud is projected to."""
 VIRTUAL_FOCAL = 80.0
 """Its focal length [pixels]: 90° wide."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """How many of some points are seen to be what."""
+    """Number of points by what the frame shows at their place."""
 
     occupied: int
-    """Something was measured there."""
-    empty: int
-    """Looked through."""
-    hidden: int
-    """Behind something."""
+    """A surface was measured there."""
+    free: int
+    """A surface was measured behind it."""
+    occluded: int
+    """A surface was measured in front of it."""
     unknown: int
-    """Nothing was measured in that direction, or it is not in the picture."""
+    """No measurement in that direction, or outside the image."""
 
     @property
-    def seen_empty(self) -> bool:
-        """Whether enough of the thing was looked for, most of that was looked through, and next to nothing was hit.
+    def is_free(self) -> bool:
+        """Whether enough points are known, most of them free and almost none occupied.
 
-        Behind a thing there may be little that a camera can measure: a third of its directions is enough to tell.
+        There may be little to measure behind an object: a third of its directions is enough.
         """
-        known = self.occupied + self.empty + self.hidden
-        looked_for = known > 0 and known >= 0.33 * (known + self.unknown)
-        return looked_for and self.empty >= 0.6 * known and self.occupied <= 0.15 * known
+        known = self.occupied + self.free + self.occluded
+        enough = known > 0 and known >= 0.33 * (known + self.unknown)
+        return enough and self.free >= 0.6 * known and self.occupied <= 0.15 * known
 
 
 @dataclass(frozen=True, eq=False)
 class LineOfSight:
-    """The lines of sight of one frame."""
+    """Depth image of one frame and the pose it was taken from."""
 
     depth: NDArray[np.float32]
-    """[m], NaN where nothing was measured, +inf where nothing is; shape (rows, columns)."""
+    """[m], NaN: not measured, +inf: nothing there; shape (rows, columns)."""
     K: Array
-    """Of the picture, shape (3, 3)."""
+    """Camera matrix of the image, shape (3, 3)."""
     T_base_optical: Array
-    """Pose of the camera, shape (4, 4)."""
+    """Camera pose, shape (4, 4)."""
 
     @classmethod
     def of_depth(cls, depth_map: DepthMap, T_base_optical: Array) -> LineOfSight:
-        """From a picture."""
+        """From a depth image."""
         return cls(depth_map.depth, depth_map.camera.projection[:, :3], T_base_optical)
 
     @classmethod
     def of_points(cls, points_optical: NDArray[np.float32], T_base_optical: Array) -> LineOfSight:
-        """From loose points in the camera's frame [m], shape (points, 3): the nearest one of each direction."""
+        """From a point cloud in the optical frame [m], shape (points, 3): the nearest point of each direction."""
         rows, columns = VIRTUAL_SIZE
         K = np.array([[VIRTUAL_FOCAL, 0.0, 0.5 * (columns - 1)], [0.0, VIRTUAL_FOCAL, 0.5 * (rows - 1)], [0, 0, 1.0]])
         depth = np.full(VIRTUAL_SIZE, np.inf, np.float32)
@@ -74,12 +74,12 @@ class LineOfSight:
         depth[np.isinf(depth)] = np.nan
         return cls(depth, K, T_base_optical)
 
-    def look_at(self, points: ArrayLike, margin: float) -> Evidence:
-        """What is known about places.
+    def evidence_at(self, points: ArrayLike, margin: float) -> Evidence:
+        """Evidence at the places of points.
 
         Args:
             points: In the base frame [m], shape (points, 3).
-            margin: Depths within this count as a hit [m].
+            margin: Measured depths within this are a surface at the point [m].
         """
         T = lie.inverse(self.T_base_optical)
         optical = np.asarray(points, dtype=np.float64) @ T[:3, :3].T + T[:3, 3]
@@ -90,10 +90,10 @@ class LineOfSight:
         z = optical[inside, 2]
         measured = self.depth[v[inside], u[inside]].astype(np.float64)
         with np.errstate(invalid="ignore"):
-            empty = int(np.count_nonzero(measured > z + margin))
+            free = int(np.count_nonzero(measured > z + margin))
             occupied = int(np.count_nonzero(np.abs(measured - z) <= margin))
-            hidden = int(np.count_nonzero(measured < z - margin))
-        return Evidence(occupied, empty, hidden, len(optical) - empty - occupied - hidden)
+            occluded = int(np.count_nonzero(measured < z - margin))
+        return Evidence(occupied, free, occluded, len(optical) - free - occupied - occluded)
 
 
 def _pixels(optical: Array, K: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

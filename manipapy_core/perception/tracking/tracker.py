@@ -1,8 +1,8 @@
-"""Clusters of one frame joined to those of the frames before: ids that stay, velocities, and when to forget.
+"""Multi-object tracking: persistent ids, velocities, and removal of obstacles observed to be gone.
 
-A constant-velocity Kalman filter per obstacle, one variance for all three axes. What is not seen stays: an obstacle
-goes only when lines of sight went through where it was, in several frames. Space that no frame has shown is unknown:
-it holds no obstacle, and is not claimed to be free.
+A constant-velocity Kalman filter per obstacle, with one variance for all three axes. Undetected obstacles are kept: a
+track is removed only after its place was observed to be free in several frames. Space that no frame has shown is
+unknown: it holds no obstacle, and is not reported as free.
 """
 
 from __future__ import annotations
@@ -16,34 +16,35 @@ import numpy as np
 from ...errors import InputError
 from ...typing import Array
 from ..shapes.clusters import Cluster
+from ..shapes.padding import DEFAULT_PADDING, PaddingSettings
 from .line_of_sight import LineOfSight
 from .obstacle import Obstacle
 
-LEAST_SHARE = 0.5
-"""Of the volume of a known box that a seen one must have to be the same."""
+MIN_VOLUME_SHARE = 0.5
+"""A detected box with less than this share of the known volume replaces it."""
 
 
 @dataclass(frozen=True)
 class TrackSettings:
-    """When to believe, when to forget."""
+    """Confirmation, association and removal of tracks."""
 
     confirm: int = 2
-    """Frames in a row that must show a thing before it is confirmed; one that does not lets it go."""
+    """Consecutive detections that confirm a track; a tentative track is removed by one miss."""
     forget_empty: int = 3
-    """Frames in a row that must show the place of a confirmed thing empty before it goes."""
+    """Consecutive frames with free-space evidence that remove a confirmed track."""
     forget_unseen: float = math.inf
-    """Also forget what was not seen for this long [s]; by default never."""
+    """Also remove a track without detection for this long [s]; by default never."""
     gate: float = 0.10
-    """How far a thing may be from where it was expected [m], beside its own size and uncertainty."""
+    """Gate of the association [m], in addition to size and uncertainty."""
     acceleration: float = 1.0
-    """How quickly things may change their velocity [m/s²]."""
-    still: float = 0.03
-    """Below this speed [m/s] and below 1.5 standard deviations, a thing stands still."""
-    steady: float = 0.015
-    """The box of a thing that stands still stays as it is while what is seen lies in it, give or take this [m]: what
-    was planned past it need not be planned anew for every tremble."""
+    """Standard deviation of the acceleration, the process noise [m/s²]."""
+    min_speed: float = 0.03
+    """Objects slower than this [m/s], or than 1.5 standard deviations, are static."""
+    box_tolerance: float = 0.015
+    """The box of a static object is kept while the detected box lies in it, within this tolerance [m], so that jitter
+    does not trigger replanning."""
     margin: float = 0.03
-    """A line of sight must end so far behind a place [m] to show it empty, beside three standard deviations."""
+    """A ray must end this far behind a place [m], plus three standard deviations, to show that it is free."""
 
     def __post_init__(self) -> None:
         if self.confirm < 1 or self.forget_empty < 1:
@@ -55,7 +56,7 @@ class TrackSettings:
 
 @dataclass
 class _Track:
-    """The changing state behind one obstacle."""
+    """State of one track."""
 
     id: int
     cluster: Cluster
@@ -66,73 +67,80 @@ class _Track:
     first_seen_ns: int
     last_seen_ns: int
     hits: int = 1
-    empty: int = 0
+    free: int = 0
     merged: int = 0
     label: str = ""
     score: float = 0.0
 
 
 class Tracker:
-    """Keeps the obstacles of a scene."""
+    """Tracks the obstacles of a scene.
 
-    def __init__(self, settings: TrackSettings | None = None):
+    Args:
+        padding: Enlargement of the obstacles' shapes.
+    """
+
+    def __init__(self, settings: TrackSettings | None = None, padding: PaddingSettings = DEFAULT_PADDING):
         self.settings = TrackSettings() if settings is None else settings
+        self.padding = padding
         self._tracks: list[_Track] = []
         self._next_id = 1
         self._time_ns: int | None = None
 
     def reset(self) -> None:
-        """Forget everything but the numbers that were given out."""
+        """Remove all tracks; ids are not reused."""
         self._tracks, self._time_ns = [], None
 
     def update(
         self,
         time_ns: int,
         clusters: Sequence[Cluster],
-        sight: LineOfSight | None,
+        line_of_sight: LineOfSight | None,
         labels: Sequence[tuple[str, float]] | None = None,
         doubtful: Sequence[bool] | None = None,
     ) -> tuple[Obstacle, ...]:
-        """Take a frame.
+        """Update the tracks with one frame.
 
         Args:
-            time_ns: When the picture was taken; later than the frame before.
-            clusters: What it shows.
-            sight: Its lines of sight; without them nothing is ever seen to be empty.
-            labels: What a detector called each cluster, and how sure it was.
-            doubtful: Which clusters may be leftovers of the robot itself: they keep known obstacles where they are, but
-                confirm none and begin none.
+            time_ns: Time of the image; later than the previous frame.
+            clusters: Detections.
+            line_of_sight: Free-space evidence of the frame; without it no track is removed as free.
+            labels: Label and score of each cluster from a detector.
+            doubtful: Which clusters may be residue of the self filter: they update confirmed tracks, but confirm and
+                start none.
 
         Returns:
-            Obstacles in the order of their ids, unconfirmed ones included.
+            Obstacles ordered by id, including tentative ones.
         """
         elapsed = 0.0 if self._time_ns is None else 1e-9 * (time_ns - self._time_ns)
         if elapsed < 0.0:
-            raise InputError(f"the frame is {-elapsed:.3f} s older than the one before; reset after a jump of time")
+            raise InputError(
+                f"the frame is {-elapsed:.3f} s older than the previous one; reset the tracker after a time jump"
+            )
         self._time_ns = time_ns
         for track in self._tracks:
             self._predict(track, elapsed)
-        taken = self._match(clusters)
+        matched = self._associate(clusters)
         names = [("", 0.0)] * len(clusters) if labels is None else list(labels)
         doubts = [False] * len(clusters) if doubtful is None else list(doubtful)
         for index, cluster in enumerate(clusters):
-            owner = taken.get(index)
+            owner = matched.get(index)
             if doubts[index] and (owner is None or owner.hits < self.settings.confirm):
                 continue
             if owner is None:
-                self._begin(time_ns, cluster, names[index])
+                self._start(time_ns, cluster, names[index])
             else:
                 self._correct(owner, time_ns, cluster, names[index])
-        self._forget(time_ns, sight)
+        self._remove_gone(time_ns, line_of_sight)
         return tuple(self._obstacle(track, time_ns) for track in self._tracks)
 
     def _predict(self, track: _Track, elapsed: float) -> None:
-        # What is out of sight is expected where it was last seen, not where it was heading: it may have stopped.
+        # An undetected object is expected at its last position, not along its velocity: it may have stopped.
         F = np.array([[1.0, elapsed], [0.0, 1.0]])
         noise = self.settings.acceleration**2 * np.array(
             [[elapsed**4 / 4, elapsed**3 / 2], [elapsed**3 / 2, elapsed**2]]
         )
-        if track.empty == 0 and track.last_seen_ns == self._time_before(elapsed):
+        if track.free == 0 and track.last_seen_ns == self._time_before(elapsed):
             track.position = track.position + elapsed * track.velocity
         track.covariance = F @ track.covariance @ F.T + noise
 
@@ -140,7 +148,7 @@ class Tracker:
         assert self._time_ns is not None
         return self._time_ns - round(elapsed * 1e9)
 
-    def _match(self, clusters: Sequence[Cluster]) -> dict[int, _Track]:
+    def _associate(self, clusters: Sequence[Cluster]) -> dict[int, _Track]:
         """The nearest pairs first; a pair too far apart is none."""
         pairs = []
         for number, track in enumerate(self._tracks):
@@ -161,7 +169,7 @@ class Tracker:
                 taken[index] = self._tracks[number]
         return taken
 
-    def _begin(self, time_ns: int, cluster: Cluster, name: tuple[str, float]) -> None:
+    def _start(self, time_ns: int, cluster: Cluster, name: tuple[str, float]) -> None:
         variance = self._measured_variance(cluster)
         self._tracks.append(
             _Track(
@@ -184,54 +192,55 @@ class Tracker:
         track.position = track.position + gain[0] * innovation
         track.velocity = track.velocity + gain[1] * innovation
         track.covariance = (np.eye(2) - np.outer(gain, [1.0, 0.0])) @ track.covariance
-        if self._moves(track) or not _says_nothing_new(track.cluster, cluster, self.settings.steady):
+        if self._moves(track) or not _is_same_box(track.cluster, cluster, self.settings.box_tolerance):
             track.cluster = cluster
         track.last_seen_ns = time_ns
-        track.hits, track.empty, track.merged = track.hits + 1, 0, 0
-        if name[0] and name[1] >= 0.8 * track.score:  # a weaker word does not overrule a stronger one
+        track.hits, track.free, track.merged = track.hits + 1, 0, 0
+        if name[0] and name[1] >= 0.8 * track.score:  # a much lower score does not replace a label
             track.label, track.score = name
 
     def _measured_variance(self, cluster: Cluster) -> float:
-        # The middle of a seen half jitters by a part of a cell and of the noise; noise of near points is shared.
+        # The centre of a partial view jitters by part of a cell and of the noise; neighbouring points share noise.
         return (0.004 + 0.5 * cluster.sigma) ** 2
 
-    def _forget(self, time_ns: int, sight: LineOfSight | None) -> None:
+    def _remove_gone(self, time_ns: int, line_of_sight: LineOfSight | None) -> None:
         kept = []
-        seen_now = [track for track in self._tracks if track.last_seen_ns == time_ns]
+        detected = [track for track in self._tracks if track.last_seen_ns == time_ns]
         for track in self._tracks:
             if track.last_seen_ns != time_ns:
                 if track.hits < self.settings.confirm:
                     continue
-                self._look_for(track, sight, seen_now)
+                self._check_gone(track, line_of_sight, detected)
                 unseen = 1e-9 * (time_ns - track.last_seen_ns)
-                gone = max(track.empty, track.merged) >= self.settings.forget_empty
+                gone = max(track.free, track.merged) >= self.settings.forget_empty
                 if gone or unseen > self.settings.forget_unseen:
                     continue
             kept.append(track)
         self._tracks = kept
 
-    def _look_for(self, track: _Track, sight: LineOfSight | None, seen_now: Sequence[_Track]) -> None:
-        swallowed = any(_holds(other.cluster, track.cluster.centre) for other in seen_now)
-        track.merged = track.merged + 1 if swallowed else 0
-        if sight is None:
+    def _check_gone(self, track: _Track, line_of_sight: LineOfSight | None, detected: Sequence[_Track]) -> None:
+        merged = any(_contains(other.cluster, track.cluster.centre) for other in detected)
+        track.merged = track.merged + 1 if merged else 0
+        if line_of_sight is None:
             return
         margin = self.settings.margin + 3.0 * track.cluster.sigma
-        evidence = sight.look_at(track.cluster.points, margin)
-        if evidence.seen_empty:
-            track.empty += 1
+        evidence = line_of_sight.evidence_at(track.cluster.points, margin)
+        if evidence.is_free:
+            track.free += 1
             track.velocity = np.zeros(3)
-        elif evidence.occupied > evidence.empty:
-            track.empty = 0
+        elif evidence.occupied > evidence.free:
+            track.free = 0
 
     def _moves(self, track: _Track) -> bool:
         sigma_v = math.sqrt(max(track.covariance[1, 1], 0.0))
-        return float(np.linalg.norm(track.velocity)) > max(self.settings.still, 1.5 * sigma_v)
+        return float(np.linalg.norm(track.velocity)) > max(self.settings.min_speed, 1.5 * sigma_v)
 
     def _obstacle(self, track: _Track, time_ns: int) -> Obstacle:
         sigma_p, sigma_v = (math.sqrt(max(track.covariance[k, k], 0.0)) for k in range(2))
         confirmed = track.hits >= self.settings.confirm
         velocity = track.velocity.copy() if confirmed and self._moves(track) else np.zeros(3)
         velocity.setflags(write=False)
+        unseen = 1e-9 * (time_ns - track.last_seen_ns)
         return Obstacle(
             id=track.id,
             cluster=track.cluster,
@@ -241,24 +250,25 @@ class Tracker:
             first_seen_ns=track.first_seen_ns,
             last_seen_ns=track.last_seen_ns,
             age=1e-9 * (time_ns - track.first_seen_ns),
-            unseen=1e-9 * (time_ns - track.last_seen_ns),
+            unseen=unseen,
             hits=track.hits,
+            padding=track.cluster.padding + self.padding.drift(float(np.linalg.norm(velocity)), sigma_v, unseen),
             confirmed=confirmed,
             label=track.label,
             score=track.score,
         )
 
 
-def _says_nothing_new(known: Cluster, seen: Cluster, tolerance: float) -> bool:
-    """Whether a box lies in the one that is known, and is not much smaller."""
-    if np.prod(seen.size) < LEAST_SHARE * np.prod(known.size):
+def _is_same_box(known: Cluster, detected: Cluster, tolerance: float) -> bool:
+    """Whether a detected box lies in the known one, and is not much smaller."""
+    if np.prod(detected.size) < MIN_VOLUME_SHARE * np.prod(known.size):
         return False
-    corners = 0.5 * seen.size * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    in_base = corners @ seen.T_base_box[:3, :3].T + seen.centre
+    corners = 0.5 * detected.size * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    in_base = corners @ detected.T_base_box[:3, :3].T + detected.centre
     local = (in_base - known.centre) @ known.T_base_box[:3, :3]
-    return bool(np.all(np.abs(local) <= 0.5 * known.size + tolerance + 0.5 * seen.sigma))
+    return bool(np.all(np.abs(local) <= 0.5 * known.size + tolerance + 0.5 * detected.sigma))
 
 
-def _holds(cluster: Cluster, point: Array) -> bool:
+def _contains(cluster: Cluster, point: Array) -> bool:
     local = cluster.T_base_box[:3, :3].T @ (point - cluster.centre)
     return bool(np.all(np.abs(local) <= 0.5 * cluster.size + cluster.padding))

@@ -1,9 +1,9 @@
-"""Random scenes that no constant was chosen on: things, places, cameras, light and paint follow from a seed.
+"""Random scenes that were not used for tuning: objects, poses, cameras, light and paint follow from a seed.
 
-Pictures are drawn at twice the size and averaged, so that edges are mixed as a real camera mixes them, and get some
-noise of a sensor. Half of them are painted with clouds that fill space, a pattern the simulation itself does not have.
-Nothing is asked of a thing that a camera cannot tell: each lies in both pictures, is hidden by no other, and stands at
-least `GAP` away from the next, since things that touch are one obstacle.
+Images are rendered at twice the size and averaged, so that edges are mixed as in a real camera, and get sensor noise.
+Half of them are painted with a solid noise texture, which the simulation itself does not have. Every object can be
+measured: each lies in both images, is not occluded by another, and stands at least `GAP` away from the next, since
+objects that touch are one obstacle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from manipapy_core.sim.scene import Texture
 from perception.scenes import BASELINE, PINHOLE, STEREO, looking_at, table, true_size
 
 DISTANCES = ((0.5, 0.8), (0.8, 1.2), (1.2, 1.6), (1.6, 2.0))
-"""How far the things of a scene are from the camera [m], nearest and farthest."""
+"""Range of the objects' distances from the camera in a scene [m]."""
 GAP = 0.06
 """[m]"""
 FINE = Pinhole.from_field_of_view(1280, 960, 1.0)
@@ -33,53 +33,53 @@ PAIR_LEFT, PAIR_RIGHT = np.eye(4), lie.pose(None, [BASELINE, 0.0, 0.0])
 
 
 class Paint(enum.Enum):
-    """What makes surfaces look different from place to place."""
+    """Texture of the surfaces."""
 
     SPOTS = "spots"
     CLOUDS = "clouds"
 
 
 @dataclass(frozen=True, eq=False)
-class UnseenScene:
-    """Things and what the camera saw of them."""
+class RandomScene:
+    """Objects and their images."""
 
     seed: int
-    things: tuple[SceneObject, ...]
+    objects: tuple[SceneObject, ...]
     distances: tuple[float, ...]
-    """Of the things' middles from the left camera [m]."""
+    """Of the objects' centres from the left camera [m]."""
     pair: StereoPair
     depth: DepthImage
 
 
-def unseen_scene(seed: int, between: tuple[float, float]) -> UnseenScene:
-    """A table with three to five things, none nearer or farther than `between` [m]."""
+def random_scene(seed: int, between: tuple[float, float]) -> RandomScene:
+    """A table with three to five objects, none nearer or farther than `between` [m]."""
     random = np.random.default_rng([seed, round(1000 * between[0])])
     while True:
         T = looking_at(
             [0.0, 0.0, 0.03], sum(between) / 2, elevation=random.uniform(0.45, 1.0), azimuth=random.uniform(-3.1, 3.1)
         )
-        things = _things(random, T, between)
-        if len(things) >= 3:
+        objects = _objects(random, T, between)
+        if len(objects) >= 3:
             break
     paint = list(Paint)[seed % 2]
-    left, right, depth = _pictures(random, things, T, paint)
-    far = tuple(float(np.linalg.norm(item.T_world_object[:3, 3] - T[:3, 3])) for item in things)
+    left, right, depth = _images(random, objects, T, paint)
+    far = tuple(float(np.linalg.norm(item.T_world_object[:3, 3] - T[:3, 3])) for item in objects)
     pair = StereoPair(0, T, left, right)
-    return UnseenScene(seed, things, far, pair, DepthImage(0, T, depth, STEREO.left))
+    return RandomScene(seed, objects, far, pair, DepthImage(0, T, depth, STEREO.left))
 
 
-def _things(random: np.random.Generator, T: np.ndarray, between: tuple[float, float]) -> tuple[SceneObject, ...]:
+def _objects(random: np.random.Generator, T: np.ndarray, between: tuple[float, float]) -> tuple[SceneObject, ...]:
     wanted, found = int(random.integers(3, 6)), []
     for number in range(200):
-        item = _thing(random, f"thing {number}", 0.45 * sum(between) / 2)
-        if _is_fair(item, found, T, between):
+        item = _object(random, f"object {number}", 0.45 * sum(between) / 2)
+        if _is_measurable(item, found, T, between):
             found.append(item)
         if len(found) == wanted:
             break
     return tuple(found)
 
 
-def _thing(random: np.random.Generator, name: str, spread: float) -> SceneObject:
+def _object(random: np.random.Generator, name: str, spread: float) -> SceneObject:
     kind, turn = random.integers(0, 4), lie.exp_so3([0.0, 0.0, random.uniform(-3.1, 3.1)])
     if kind == 0:
         shape = SphereGeometry(random.uniform(0.02, 0.06))
@@ -97,12 +97,12 @@ def _thing(random: np.random.Generator, name: str, spread: float) -> SceneObject
     return SceneObject(name, shape, lie.pose(turn, [x, y, height / 2]), rgba=colour, texture=Texture.SPECKLE)
 
 
-def _is_fair(item: SceneObject, others: list[SceneObject], T: np.ndarray, between: tuple[float, float]) -> bool:
-    """Whether a camera can tell all that is asked about a thing and the ones before it."""
+def _is_measurable(item: SceneObject, others: list[SceneObject], T: np.ndarray, between: tuple[float, float]) -> bool:
+    """Whether an object is in both images and not occluded by the previous ones."""
     middle, radius = item.T_world_object[:3, 3], _radius(item)
     if not between[0] <= np.linalg.norm(middle - T[:3, 3]) <= between[1]:
         return False
-    # In both pictures, with a margin.
+    # In both images, with a margin.
     for camera in (PAIR_LEFT, PAIR_RIGHT):
         optical = lie.inverse(T @ camera) @ [*middle, 1.0]
         u, v = PINHOLE.project(optical[:3])
@@ -113,10 +113,10 @@ def _is_fair(item: SceneObject, others: list[SceneObject], T: np.ndarray, betwee
         apart = other.T_world_object[:3, 3] - middle
         if np.linalg.norm(apart[:2]) < GAP + radius + _radius(other):
             return False
-        # As the cameras see them, one beside the other.
+        # Side by side in both images.
         for camera in (PAIR_LEFT, PAIR_RIGHT):
-            eye = (T @ camera)[:3, 3]
-            a, b = middle - eye, other.T_world_object[:3, 3] - eye
+            viewpoint = (T @ camera)[:3, 3]
+            a, b = middle - viewpoint, other.T_world_object[:3, 3] - viewpoint
             angle = math.acos(np.clip(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)), -1.0, 1.0))
             if angle < math.asin(radius / np.linalg.norm(a)) + math.asin(_radius(other) / np.linalg.norm(b)):
                 return False
@@ -128,11 +128,11 @@ def _radius(item: SceneObject) -> float:
     return float(size[0] / 2 if isinstance(item.shape, SphereGeometry) else np.linalg.norm(size) / 2)
 
 
-def _pictures(random: np.random.Generator, things: tuple[SceneObject, ...], T: np.ndarray, paint: Paint):
+def _images(random: np.random.Generator, objects: tuple[SceneObject, ...], T: np.ndarray, paint: Paint):
     """Left and right grey values and the depth of the left camera."""
     plain, cover = Texture.PLAIN, (Texture.WOOD, Texture.SPECKLE)[random.integers(0, 2)]
     colour = (*random.uniform(0.4, 0.95, 3), 1.0)
-    items = [replace(table(size=(2.4, 2.0, 0.75)), texture=cover, rgba=colour), *things]
+    items = [replace(table(size=(2.4, 2.0, 0.75)), texture=cover, rgba=colour), *objects]
     if paint is Paint.CLOUDS:
         items = [replace(item, texture=plain) for item in items]
     surfaces = []
@@ -140,29 +140,29 @@ def _pictures(random: np.random.Generator, things: tuple[SceneObject, ...], T: n
         surface = object_surface(item)
         moved = surface.texture * random.uniform(0.6, 1.6) + random.uniform(0.0, 1.0, 2)
         surfaces.append(replace(surface, texture=moved))
-    stage, poses = Rasteriser(surfaces), [item.T_world_object for item in items]
+    rasteriser, poses = Rasteriser(surfaces), [item.T_world_object for item in items]
     ambient = random.uniform(0.35, 0.8)
     lamp = (*random.uniform(-1.0, 1.0, 2), random.uniform(0.5, 1.5))
     light = {"towards_lamp": lamp, "ambient": ambient, "diffuse": 1.0 - ambient}
     cameras = [T @ PAIR_LEFT, T @ PAIR_RIGHT]
     lattice = random.uniform(-1.0, 1.0, (32, 32, 32))
     greys, brightness = [], random.uniform(90.0, 140.0)
-    for (rgb, depth), camera in zip(stage.draw(poses, FINE, cameras, **light), cameras, strict=True):
+    for (rgb, depth), camera in zip(rasteriser.draw(poses, FINE, cameras, **light), cameras, strict=True):
         grey = rgb @ np.array([0.299, 0.587, 0.114])
         if paint is Paint.CLOUDS:
             grey = grey * _clouds(depth, FINE.rays(), camera, lattice)
         mixed = grey.reshape(480, 2, 640, 2).mean(axis=(1, 3))
         if not greys:
-            exposure = brightness / mixed.mean()  # both cameras expose alike
+            exposure = brightness / mixed.mean()  # same exposure for both cameras
         mixed = mixed * exposure
         greys.append(np.clip(np.rint(mixed + random.normal(0.0, 0.5, mixed.shape)), 0, 255).astype(np.uint8))
-    ((_, depth),) = stage.draw(poses, PINHOLE, cameras[:1], **light)
+    ((_, depth),) = rasteriser.draw(poses, PINHOLE, cameras[:1], **light)
     return (*greys, depth)
 
 
 @njit
 def _clouds(depth, rays, T, lattice):
-    """How bright each place is: noise of three wavelengths, the same for both cameras."""
+    """Brightness of each point: solid noise of three wavelengths, the same for both cameras."""
     out = np.ones(depth.shape)
     n, p, near, cell = lattice.shape[0], np.empty(3), np.empty(3), np.empty(3, np.int64)
     for v in range(depth.shape[0]):

@@ -1,4 +1,4 @@
-"""On pictures of real cameras: disparities against measured truth, and the calibration of a real pair."""
+"""Images of real cameras: disparity against ground truth, and calibration of a real pair."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from manipapy_core.perception import (
     calibrate_stereo,
     find_corners,
 )
-from perception.real_pictures import read
+from perception.real_images import read
 
 FOCAL, BASELINE = 3740.0, 0.16
-"""Of the aloe pair at full size, as its makers at Middlebury give them [pixels, m]; only their product matters here."""
+"""Of the aloe pair at full size, from the Middlebury dataset [pixels, m]; only their product matters here."""
 
 
 def matched(**changes):
@@ -28,24 +28,26 @@ def matched(**changes):
     stereo = StereoModel.ideal(width, height, FOCAL, FOCAL, width / 2, height / 2, BASELINE)
     # Truth lies between 20 and 211 pixels.
     product = FOCAL * BASELINE
-    settings = MatcherSettings(nearest=product / 220, farthest=product / 16, horizon=1.0, row_step=1, **changes)
+    settings = MatcherSettings(
+        min_depth=product / 220, max_depth=product / 16, max_search_depth=1.0, row_step=1, **changes
+    )
     disparity = Matcher(stereo, settings).match(left, right)
     known = np.isfinite(disparity.values) & (truth > 0)
     return np.abs(disparity.values[known] - truth[known]), known
 
 
 @pytest.mark.parametrize("method", [Method.SGBM_3WAY, Method.SGBM])
-def test_disparity_of_the_aloe_is_right(method):
+def test_disparity_of_aloe_pair(method):
     error, known = matched(method=method)
     assert np.median(error) <= 0.5
     assert np.mean(error > 2.0) <= 0.05
     assert known.mean() > 0.6
 
 
-def test_a_second_match_from_the_right_leaves_fewer_wrong_pixels():
+def test_cross_check_reduces_wrong_pixels():
     plain, _ = matched()
-    thorough, known = matched(thorough=True)
-    assert np.mean(thorough > 2.0) < np.mean(plain > 2.0)
+    checked, known = matched(cross_check=True)
+    assert np.mean(checked > 2.0) < np.mean(plain > 2.0)
     assert known.mean() > 0.55
 
 
@@ -54,7 +56,7 @@ def boards():
     return [(read(f"left{n:02}.jpg"), read(f"right{n:02}.jpg")) for n in range(1, 10)]
 
 
-def test_a_real_pair_is_calibrated_from_chessboards(boards):
+def test_real_pair_is_calibrated_from_chessboards(boards):
     found = calibrate_stereo(boards, board=(9, 6), square=0.025)
     assert len(found.used) >= 8
     assert found.reprojection_error < 0.6
@@ -64,8 +66,7 @@ def test_a_real_pair_is_calibrated_from_chessboards(boards):
     assert 0.05 < stereo.baseline < 0.12  # squares of 25 mm: the scale of the board
     assert stereo.baseline == pytest.approx(np.linalg.norm(found.T_left_right[:3, 3]), rel=1e-6)
 
-    # A second route: corners found anew in rectified pictures lie on the same rows, and the board they span has
-    # squares of the right size.
+    # Second route: corners detected in the rectified images lie on the same rows, and the squares have the right size.
     rectifier = Rectifier(stereo)
     edges = []
     for number in found.used:
@@ -82,7 +83,7 @@ def test_a_real_pair_is_calibrated_from_chessboards(boards):
     assert lie.log_so3(found.T_left_right[:3, :3]) == pytest.approx([0, 0, 0], abs=0.1)
 
 
-def test_pictures_without_a_board_are_refused(boards):
+def test_images_without_chessboard_are_rejected(boards):
     blank = np.full_like(boards[0][0], 128)
     with pytest.raises(InputError, match="inner corners"):
         calibrate_stereo([boards[0], (blank, blank)], square=0.025)

@@ -1,4 +1,4 @@
-"""The pictures of Debian's package opencv-doc: a stereo pair with truth, and chessboards; not part of this project."""
+"""Images of Debian's package opencv-doc: a stereo pair with ground truth, and chessboards; not part of this project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDERS = [
 
 
 def read(name: str):
-    """A picture as grey values, or the test is skipped."""
+    """An image as grey values, or the test is skipped."""
     cv2 = pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'manipapy[perception]'")
     for folder in FOLDERS:
         if (folder / name).is_file():
