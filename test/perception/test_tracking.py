@@ -82,6 +82,16 @@ def test_passing_objects_keep_their_ids():
         assert [obstacle.size[0] for obstacle in found] == [0.06, 0.10]
 
 
+def test_assignment_minimises_the_total_cost():
+    """Both objects move by 6 cm: pairing the nearest first would give the second track the first object."""
+    tracker = Tracker()
+    for step in range(5):
+        tracker.update(step * FRAME_NS, [cube([0.0, 0.0, 1.0]), cube([0.1, 0.0, 1.0])], None)
+    found = tracker.update(5 * FRAME_NS, [cube([0.16, 0.0, 1.0]), cube([0.06, 0.0, 1.0])], None)
+    assert [obstacle.id for obstacle in found] == [1, 2]
+    assert [obstacle.centre[0] for obstacle in found] == pytest.approx([0.06, 0.16])
+
+
 def test_padding_grows_while_undetected():
     padding = PaddingSettings(base=0.01, deviations=2.0, drift_speed=0.2, drift_time=0.5)
     assert padding.at_detection(0.003) == pytest.approx(0.016)

