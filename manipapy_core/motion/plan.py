@@ -6,6 +6,7 @@ Compiles, or reads from the disk, all that planning needs, so that no request ha
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,11 +27,10 @@ from .planners.shortcut import TRIES, shorten
 from .result import PlanPhase, PlanResult, PlanStatus
 from .space import PADDING, STEP, PlanningSpace
 from .timing.paths import BlendedPath, round_corners, without_repeats
-from .timing.time_laws import PERIOD, LawRejected, TimeLaw, timed_trajectory
+from .timing.time_laws import PERIOD, LawRejected, TimeLaw, load_package, timed_trajectory
 from .timing.topp import NoTimeLaw
 from .verify import Efforts, Verification, chain_efforts
 
-GRAVITY = np.array([0.0, 0.0, -9.81])
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
 """Of the padding that are tried."""
 
@@ -91,8 +91,9 @@ def plan(
             acceleration_scaling=acceleration_scaling,
             effort=effort_limits,
         )
+        load_package(law)
     if effort_limits and efforts is None:
-        efforts = chain_efforts(chain, GRAVITY)
+        efforts = chain_efforts(chain)
     warm_up(checker)
     watch = Deadline(timeout, cancel, progress)
     path, iterations, count = np.empty((0, chain.n)), 0, 0
@@ -138,9 +139,7 @@ def free_goals(
     picture = checker.world.snapshot() if snapshot is None else snapshot
     goals = joint_goals(chain, goal, start, seed)
     blocked = None
-    # Links of some arms are never farther apart than a few millimetres, so less is tried before none.
-    for thickness in dict.fromkeys(checker.padding + share * padding for share in SHARES):
-        robot = checker.padded(thickness)
+    for robot in padded_checkers(checker, padding):
         if bool(robot.check(start, snapshot=picture)):
             blocked = "start"
             continue
@@ -156,6 +155,14 @@ def free_goals(
         raise Stopped(PlanStatus.START_IN_COLLISION, f"the start collides{names}; move the arm free first")
     names = touching(checker, goals[0], picture)
     raise Stopped(PlanStatus.GOAL_IN_COLLISION, f"each of {len(goals)} goals collides, the nearest one{names}")
+
+
+def padded_checkers(checker: Checker, padding: float) -> Iterator[Checker]:
+    """The checker with all of the padding, then with less, at last with none.
+
+    Links of some arms are never farther apart than a few millimetres, so less is tried before none.
+    """
+    yield from map(checker.padded, dict.fromkeys(checker.padding + share * padding for share in SHARES))
 
 
 def touching(checker: Checker, q: Array, snapshot: WorldSnapshot) -> str:
@@ -196,11 +203,17 @@ def _success(
     goals: int,
 ) -> PlanResult:
     text = "found a path" if trajectory is None else f"found a trajectory of {trajectory.times[-1]:.2f} s"
-    if space.padding < 0.99 * wanted:
-        kept, asked = 1e3 * space.padding, 1e3 * wanted
-        text += f"; it keeps {kept:.2g} mm instead of {asked:.2g}, because start, goal or the arm itself are that near"
+    text += padding_text(space, wanted)
     spent = watch.timings()
     return PlanResult(PlanStatus.SUCCESS, text, path, trajectory, seen, spent, iterations, goals, padding=space.padding)
+
+
+def padding_text(space: PlanningSpace, wanted: float) -> str:
+    """Addition to a message if less than the wanted padding [m] is kept; else empty."""
+    if space.padding >= 0.99 * wanted:
+        return ""
+    kept, asked = 1e3 * space.padding, 1e3 * wanted
+    return f"; it keeps {kept:.2g} mm instead of {asked:.2g}, because start, goal or the arm itself are that near"
 
 
 _lock = threading.Lock()

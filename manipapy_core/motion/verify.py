@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler import kernels_of
+from ..dynamics import GRAVITY
 from ..errors import InputError
 from ..model.chain import Chain
 from ..trajectory.bounds import MotionBounds
@@ -148,7 +149,11 @@ class TooManyLooks(InputError):
         self.looks = looks
 
 
-def chain_efforts(chain: Chain, gravity: Array) -> Efforts:
-    """Inverse dynamics of a chain without a load."""
+def chain_efforts(chain: Chain, gravity: Array = GRAVITY) -> Efforts:
+    """Inverse dynamics of a chain without a payload.
+
+    Args:
+        gravity: In the base frame [m/s²], shape (3,).
+    """
     kernel = kernels_of(chain).inverse_dynamics
     return lambda q, qd, qdd: kernel.run(q, qd, qdd, gravity)

@@ -74,14 +74,20 @@ class Requests:
         timeout = request.timeout or self.defaults.timeout
         velocity = request.velocity_scaling or self.defaults.velocity_scaling
         acceleration = request.acceleration_scaling or self.defaults.acceleration_scaling
+        padding = max(request.padding, 0.0) if request.padding else self.defaults.padding
+        law = _choice(motion.TimeLaw, request.time_law or "optimal", "time_law")
         if request.kind == MotionRequest.STRAIGHT:
+            _refuse_search_options(request)
             return motion.straight_tip_motion(
                 self.checker,
                 start,
                 self._poses(request),
+                law=law,
                 timeout=timeout,
+                padding=padding,
                 velocity_scaling=velocity,
                 acceleration_scaling=acceleration,
+                effort_limits=request.effort_limits,
                 snapshot=snapshot,
                 cancel=cancel,
                 progress=progress,
@@ -91,10 +97,10 @@ class Requests:
             start,
             self._goal(request, start),
             planner=_choice(motion.Planner, request.planner or "rrt_connect", "planner"),
-            law=_choice(motion.TimeLaw, request.time_law or "optimal", "time_law"),
+            law=law,
             timeout=timeout,
             seed=request.seed,
-            padding=max(request.padding, 0.0) if request.padding else self.defaults.padding,
+            padding=padding,
             velocity_scaling=velocity,
             acceleration_scaling=acceleration,
             effort_limits=request.effort_limits,
@@ -202,6 +208,19 @@ def trajectory_message(trajectory: JointTrajectory, joint_names: tuple[str, ...]
         sample.time_from_start = Duration(sec=sec, nanosec=nanosec)
         message.points.append(sample)
     return message
+
+
+def _refuse_search_options(request: MotionRequest) -> None:
+    """A straight motion follows the one line there is, to exact poses of the tip."""
+    tolerances = (*_numbers(request.position_tolerance), *_numbers(request.rotation_tolerance))
+    given = {
+        "planner": bool(request.planner),
+        "seed": request.seed != 0,
+        "links": bool(request.links),
+        "tolerances": any(tolerances),
+    }
+    for option in (name for name, is_given in given.items() if is_given):
+        raise InputError(f"kind STRAIGHT has no use for {option}; leave it out, or ask for kind POSE")
 
 
 def _choice(kind: type[Named], text: str, what: str) -> Named:

@@ -1,4 +1,4 @@
-"""Straight motions of the tip: on the line, around nothing, and honest about where they end."""
+"""Straight motions of the tip: on the line, with every option kept, and with the reason and place where they end."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from geometry.arms import arm, at
-from manipapy_core import InputError, kinematics, lie
+from manipapy_core import InputError, dynamics, kinematics, lie
 from manipapy_core.geometry import Box, Checker, World
-from manipapy_core.motion import PlanStatus, straight_tip_motion
+from manipapy_core.motion import PlanStatus, TimeLaw, straight_tip_motion
 from manipapy_core.trajectory import line_poses
 from motion.scenes import READY
 
@@ -85,3 +85,75 @@ def test_steps_are_bounded_and_refused_when_not_positive():
     np.testing.assert_allclose(poses[-1], T_b, atol=1e-12)
     with pytest.raises(InputError, match="positive"):
         straight_tip_motion(Checker(arm("ur5")[2]), READY["ur5"], np.eye(4), position_step=0.0)
+
+
+def above_a_post(clearance, where):
+    """A world with a post at a distance below the line of the panda's tip [m], at a fraction of the line."""
+    body = arm("panda")[2]
+    chain, q = body.chain, READY["panda"]
+    goal = moved(kinematics.forward(chain, q), y=0.3)
+    rows = straight_tip_motion(Checker(body), q, goal).path
+    q_post = rows[round(where * (len(rows) - 1))]
+    x, y, z = kinematics.forward(chain, q_post)[:3, 3]
+
+    def checker(depth):
+        world = World()
+        world.add("post", Box([0.02, 0.02, 0.02]), at(x, y, z - depth))
+        return Checker(body, world)
+
+    near, far = 0.0, 0.5
+    while far - near > 1e-5:
+        middle = 0.5 * (near + far)
+        near, far = (middle, far) if checker(middle).padded(clearance).check(q_post) else (near, middle)
+    return checker(far), q, goal
+
+
+def test_padding_is_kept_between_the_poses():
+    checker, q, goal = above_a_post(0.003, 0.5)
+    near = straight_tip_motion(checker, q, goal, padding=0.002)
+    assert near.success and near.padding == pytest.approx(0.002), near.message
+    assert not checker.padded(0.002).check(near.path).any()
+    far = straight_tip_motion(checker, q, goal, padding=0.005)
+    assert far.status is PlanStatus.NO_PATH and far.trajectory is None
+    assert "within the padding of 5 mm" in far.message and "post" in far.message
+    assert 0.3 < far.fraction < 0.5
+    assert straight_tip_motion(checker, q, goal, padding=0.0).success
+
+
+def test_padding_that_the_last_pose_does_not_keep_is_reduced_and_reported():
+    checker, q, goal = above_a_post(0.003, 1.0)
+    result = straight_tip_motion(checker, q, goal, padding=0.005)
+    assert result.success and result.padding == pytest.approx(0.0025)
+    assert "keeps 2.5 mm instead of 5" in result.message
+
+
+def test_effort_limits_are_kept():
+    checker = Checker(arm("ur5")[2])
+    chain, q = checker.body.chain, READY["ur5"]
+    goal = moved(kinematics.forward(chain, q), 0.1, 0.3, 0.1)
+    rotors = chain.limits.effort / chain.limits.acceleration  # so heavy that the limits matter
+
+    def efforts(q, qd, qdd):
+        return dynamics.inverse_dynamics(chain, q, qd, qdd) + rotors * qdd
+
+    free = straight_tip_motion(checker, q, goal)
+    kept = straight_tip_motion(checker, q, goal, effort_limits=True, efforts=efforts)
+    assert free.verification.effort == 0.0 and 0.9 < kept.verification.effort <= 1.0 + 1e-6
+    assert (np.abs(efforts(*free.trajectory.states())) > chain.limits.effort).any()
+    assert (np.abs(efforts(*kept.trajectory.states())) <= chain.limits.effort * (1.0 + 1e-6)).all()
+    assert kept.trajectory.duration > free.trajectory.duration
+    own = straight_tip_motion(checker, q, goal, effort_limits=True)
+    assert 0.0 < own.verification.effort <= 1.0 + 1e-6
+
+
+def test_time_laws_are_kept_or_refused():
+    checker = Checker(arm("ur5")[2])
+    q = READY["ur5"]
+    goal = moved(kinematics.forward(checker.body.chain, q), 0.1, 0.1)
+    pytest.importorskip("toppra")
+    ours, other = (straight_tip_motion(checker, q, goal, law=law) for law in (TimeLaw.OPTIMAL, TimeLaw.TOPPRA))
+    assert ours.success and other.success and other.verification.passed
+    assert not np.array_equal(ours.trajectory.times, other.trajectory.times)
+    assert other.trajectory.duration == pytest.approx(ours.trajectory.duration, rel=0.1)
+    with pytest.raises(InputError, match="ruckig would stop at every pose"):
+        straight_tip_motion(checker, q, goal, law=TimeLaw.RUCKIG)

@@ -9,10 +9,15 @@ from manipapy_msgs.action import Move, PlanMotion
 from manipapy_msgs.msg import MotionRequest, Obstacle, ObstacleArray
 from sensor_msgs.msg import JointState
 
-from manipapy_core import kinematics, lie
+from manipapy_core import dynamics, kinematics, lie
+from manipapy_core.geometry import Box, Checker, World
 from manipapy_ros.common.conversions import pose_from_matrix
 from ros_arm import ABORTED, HOME, SUCCEEDED
 from ros_planner import LEFT, PILLAR_AT, PILLAR_SIZE, RIGHT, PlannedArm, Request, joints, move, to, to_links, to_pose
+
+RATES = ("velocities", "accelerations")
+BLOCK_SIZE = [0.02, 0.02, 0.02]
+"""[m]"""
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +145,53 @@ def test_poses_names_and_straight_lines(planned):
     assert status == SUCCEEDED, result.text
     reached = kinematics.forward(planned.chain, planned.states.q())
     np.testing.assert_allclose(reached, lower, atol=3e-3)
+
+
+def is_free(planned, rows, at) -> bool:
+    """Whether the arm stays half a millimetre away from a block."""
+    world = World()
+    world.add("block", Box(BLOCK_SIZE), lie.pose(translation=at))
+    return not Checker(planned.body, world).padded(5e-4).check(rows).any()
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"planner": "rrt_connect"}, "no use for planner"),
+        ({"seed": 3}, "no use for seed"),
+        ({"links": ["tool0"]}, "no use for links"),
+        ({"time_law": "ruckig"}, "ruckig would stop at every pose"),
+    ],
+)
+def test_a_straight_motion_refuses_options_that_it_cannot_keep(planned, option, reason):
+    request = to_pose(kinematics.forward(planned.chain, HOME), **option)
+    request.kind = MotionRequest.STRAIGHT
+    status, result = planned.execute(PlanMotion.Goal(request=request))
+    assert status == ABORTED and reason in result.text
+    planned.states.assert_still()
+
+
+def test_a_straight_motion_keeps_its_padding_time_law_and_effort_limits(planned):
+    goal = kinematics.forward(planned.chain, RIGHT)
+    goal[0, 3] += 0.2
+    request = to_pose(goal, time_law="toppra", effort_limits=True, padding=0.0015)
+    request.kind = MotionRequest.STRAIGHT
+    status, result = planned.execute(PlanMotion.Goal(request=request))
+    assert (status, result.fraction) == (SUCCEEDED, 1.0), result.text
+    rows = np.array([point.positions for point in result.trajectory.points])
+    rates = (np.array([getattr(point, name) for point in result.trajectory.points]) for name in RATES)
+    tau = dynamics.inverse_dynamics(planned.chain, rows, *rates)
+    assert (np.abs(tau) <= planned.chain.limits.effort * (1.0 + 1e-6)).all()
+    # A block below the middle of the line, so near that only the padded arm touches it.
+    x, y, z = kinematics.forward(planned.chain, rows[len(rows) // 2])[:3, 3]
+    block = next(at for at in ([x, y, z - d] for d in np.arange(0.0, 0.3, 5e-4)) if is_free(planned, rows, at))
+    pose = pose_from_matrix(lie.pose(translation=block))
+    assert planned.change(Request.ADD, id="block", type="box", dimensions=BLOCK_SIZE, pose=pose).success
+    for padding, expected in ((-1.0, SUCCEEDED), (0.0015, ABORTED)):
+        request.padding = padding
+        status, result = planned.execute(PlanMotion.Goal(request=request))
+        assert status == expected, result.text
+    assert "within the padding" in result.text and "block" in result.text and 0.2 < result.fraction < 0.6
 
 
 def test_poses_of_two_links_at_once(planned):

@@ -10,7 +10,9 @@ From a path to a trajectory that keeps to every limit: time-optimal, by toppra, 
 from __future__ import annotations
 
 import enum
+import importlib
 import itertools
+import logging
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -128,6 +130,20 @@ class TimeLaw(enum.Enum):
     """Time-optimal with bounded jerk by the package ruckig; stops at every corner, so the path stays a polyline."""
 
 
+def load_package(law: TimeLaw) -> None:
+    """Imports the package that a time law needs, which may take seconds: before the time of planning counts.
+
+    Raises:
+        MissingPackage: It is not installed.
+    """
+    if law is TimeLaw.OPTIMAL:
+        return
+    try:
+        importlib.import_module(law.value)
+    except ImportError:
+        raise MissingPackage(law.value, f"TimeLaw.{law.name}", "planning") from None
+
+
 class LawRejected(ManipapyError):
     """A trajectory that does not keep to its limits, however slow."""
 
@@ -202,12 +218,9 @@ def time_optimal(path: Path, bounds: MotionBounds, efforts: Efforts | None = Non
 
 def toppra_law(path: Path, bounds: MotionBounds, period: float) -> JointTrajectory:
     """By toppra with its `Interpolation` scheme and constant acceleration between grid points."""
-    try:
-        import toppra
-        from toppra import algorithm, constraint
-    except ImportError:
-        raise MissingPackage("toppra", "TimeLaw.TOPPRA", "planning") from None
-    import logging
+    load_package(TimeLaw.TOPPRA)
+    import toppra
+    from toppra import algorithm, constraint
 
     logging.getLogger("toppra").setLevel(logging.ERROR)
     grid = path.grid()
@@ -230,10 +243,9 @@ def toppra_law(path: Path, bounds: MotionBounds, period: float) -> JointTrajecto
 
 def ruckig_law(corners: Array, bounds: MotionBounds, period: float) -> JointTrajectory:
     """From corner to corner by ruckig, at rest at each: its waypoints would be sent to a server, so none are given."""
-    try:
-        import ruckig
-    except ImportError:
-        raise MissingPackage("ruckig", "TimeLaw.RUCKIG", "planning") from None
+    load_package(TimeLaw.RUCKIG)
+    import ruckig
+
     n = corners.shape[1]
     solver, order = ruckig.Ruckig(n), ruckig.InputParameter(n)
     order.synchronization = ruckig.Synchronization.Phase
