@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler import kernels_of
+from ..dynamics import GRAVITY
 from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
@@ -23,7 +24,6 @@ from .projection import project
 
 LARGEST_FORCE = 1e5
 """Bound of the polytope where a singular arm can hold any force [N or N m]."""
-GRAVITY = (0.0, 0.0, -9.81)
 
 
 def tip_map(

@@ -123,7 +123,11 @@ def merge(cells, counts, bests, penaliseds, seeds, opens, count, best, penalised
 
 @njit(cache=True, nogil=True, fastmath=True)
 def root_determinants(M, L, size, length, product):  # type: ignore[no-untyped-def]
-    """√det(M Mᵀ) by Cholesky, for as many matrices as there are lanes side by side in the last axis."""
+    """√det(M Mᵀ) by Cholesky, for as many matrices as there are lanes side by side in the last axis.
+
+    `singularity.manipulability` takes singular values, one matrix after the other: far too slow for the hundreds of
+    millions of samples of a map.
+    """
     total = np.empty(LANES, np.float32)
     for lane in range(LANES):
         product[lane] = np.float32(1.0)

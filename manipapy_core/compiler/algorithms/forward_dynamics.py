@@ -23,6 +23,7 @@ from ..spatial import (
     subtract,
     symmetric_matvec,
 )
+from . import ldl
 from .dynamics import RigidInertia, inverse_dynamics, loaded_inertias, mass_matrix_rows, momentum_of, wrench_in_body
 
 FACTORISE_UP_TO = 9
@@ -46,20 +47,7 @@ def _by_factorisation(
     motions = joint_motions(mechanism, q)
     M = mass_matrix_rows(mechanism, motions, loaded_inertias(mechanism, payload))
     bias = inverse_dynamics(mechanism, q, qd, [0.0] * n, gravity, wrench_tip, payload)
-    x = subtract(tau, bias)
-    # M = L^T D L from the last row up: leaves are eliminated first, so branches stay sparse
-    for k in reversed(range(n)):
-        row, pivot = list(M[k]), 1.0 / M[k][k]
-        for i in range(k):
-            M[k][i] = factor = row[i] * pivot
-            for j in range(i + 1):
-                M[i][j] = M[i][j] - factor * row[j]
-            x[i] = x[i] - factor * x[k]
-        x[k] = x[k] * pivot
-    for k in range(n):
-        for i in range(k):
-            x[k] = x[k] - M[k][i] * x[i]
-    return x
+    return ldl.solve(M, subtract(tau, bias))
 
 
 @dataclass

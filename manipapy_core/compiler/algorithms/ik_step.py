@@ -18,6 +18,7 @@ from ..mechanism import Mechanism, joint_motions
 from ..scalar import less, maximum, minimum, select, sqrt
 from ..spatial import Matrix, Vector, add, column, cross, dot, matmul, matvec, scale, subtract
 from ..trace import Input, Signature
+from . import ldl
 
 AT_LIMIT = 1e-9
 """A joint this close to its limit [rad or m] stands at it."""
@@ -111,7 +112,7 @@ def iteration(
 
     for i, stop in enumerate(variant.stops):
         if stop:
-            push = sum_of_products(columns[i], error)
+            push = ldl.dot(columns[i], error)
             below = less(q[i], lower[i] + AT_LIMIT) & less(push, 0.0)
             above = less(upper[i] - AT_LIMIT, q[i]) & less(0.0, push)
             columns[i] = scale(select(below | above, 0.0, 1.0), columns[i])
@@ -182,34 +183,13 @@ def _quarter_tangent(sine: Vector, cosine: Any) -> tuple[list[Any], Any]:
 
 
 def damped_step(columns: Sequence[Vector], error: Vector, damping: Any) -> list[Any]:
-    """J^T (J J^T + damping)⁻¹ error, by an L D L^T factorisation without pivoting."""
+    """J^T (J J^T + damping)⁻¹ error, without the rows of J that are zero."""
     rows = [r for r in range(6) if any(not _is_zero(col[r]) for col in columns)]
-    A = {(r, c): sum_of_products([col[r] for col in columns], [col[c] for col in columns]) for r in rows for c in rows}
-    L: dict[tuple[int, int], Any] = {}
-    inverse: dict[int, Any] = {}
-    y = {r: error[r] for r in rows}
-    for i, r in enumerate(rows):
-        for j, c in enumerate(rows[:i]):
-            for k in rows[:j]:
-                A[r, c] = A[r, c] - L[c, k] * A[r, k]  # A[r, k] holds L[r, k] D[k] by now
-            L[r, c] = A[r, c] * inverse[c]
-        pivot = A[r, r] + damping
-        for k in rows[:i]:
-            pivot = pivot - L[r, k] * A[r, k]
-            y[r] = y[r] - L[r, k] * y[k]
-        inverse[r] = 1.0 / pivot
-    for i, r in reversed(list(enumerate(rows))):
-        y[r] = y[r] * inverse[r]
-        for k in rows[i + 1 :]:
-            y[r] = y[r] - L[k, r] * y[k]
-    return [sum_of_products([col[r] for r in rows], [y[r] for r in rows]) for col in columns]
-
-
-def sum_of_products(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    total: Any = 0.0
-    for x, y in zip(a, b):
-        total = total + x * y
-    return total
+    A = ldl.gram([[col[r] for col in columns] for r in rows])
+    for row in A:
+        row[-1] = row[-1] + damping
+    y = ldl.solve(A, [error[r] for r in rows])
+    return [ldl.dot([col[r] for r in rows], y) for col in columns]
 
 
 def scale_each(factors: Sequence[Any], values: Sequence[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import kinematics
-from ...compiler.algorithms.cholesky import cholesky, dot, gram, solve_lower, trace, with_ridge
+from ...compiler.algorithms.ldl import gram, inverse_trace, trace, with_ridge
 from ...compiler.formulas import (
     UNLIMITED,
     Input,
@@ -56,13 +56,7 @@ def condition_number(n: int, J: Sequence[Any], per_length: Sequence[Any]) -> lis
     if n < 6:
         rows = [[row[j] for row in rows] for j in range(n)]
     S = gram(rows)
-    size = len(S)
-    L = cholesky(with_ridge(S, _RIDGE))
-    inverse_trace: Any = 0.0
-    for r in range(size):
-        column = solve_lower(L, [1.0 if k == r else 0.0 for k in range(size)])
-        inverse_trace = inverse_trace + dot(column, column)
-    return [sqrt(trace(S) * inverse_trace) * (1.0 / size)]
+    return [sqrt(trace(S) * inverse_trace(with_ridge(S, _RIDGE))) * (1.0 / len(S))]
 
 
 @functools.cache

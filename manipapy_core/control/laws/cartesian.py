@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.algorithms import kinematics as algorithms
-from ...compiler.algorithms.cholesky import cholesky, dot, gram, solve, with_ridge
+from ...compiler.algorithms.ldl import dot, gram, solve, with_ridge
 from ...compiler.formulas import Input, compile_formula
 from ...compiler.mechanism import Mechanism, from_chain
 from ...compiler.spatial import matvec
@@ -110,8 +110,7 @@ def null_damping(n: int, J: Sequence[Any], qd: Sequence[Any], root: Sequence[Any
     """
     A = [[J[n * r + j] / root[j] for j in range(n)] for r in range(6)]
     y = [root[j] * qd[j] for j in range(n)]
-    L = cholesky(with_ridge(gram(A), REGULARISATION))
-    x = solve(L, [dot(row, y) for row in A])
+    x = solve(with_ridge(gram(A), REGULARISATION), [dot(row, y) for row in A])
     remaining = [y[j] - dot([row[j] for row in A], x) for j in range(n)]
     return [root[j] * remaining[j] for j in range(n)]
 
