@@ -1,4 +1,4 @@
-"""Shapes, the solid body of a robot, its world, and collision checks at millions of configurations a second."""
+"""Collision geometry: shapes, the collision body of a robot, its world, and batched collision checks."""
 
 from ..errors import MissingPackage
 from .body import RobotBody

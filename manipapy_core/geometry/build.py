@@ -1,4 +1,4 @@
-"""Makes a `RobotBody`: covers the links, finds by sampling which of them can meet, and keeps the result on disk."""
+"""Builds a `RobotBody`: covers the links by spheres, samples which pairs can collide, and caches the result on disk."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from .hulls import file_digest
 from .tables import build_scene
 
 SAMPLES = 1 << 17
-CLEAR = 0.01
-"""Links are taken as never meeting only if, each thicker by this [m], they did not in any sample."""
-ALWAYS = 0.95
-"""Links that touch in this share of all samples overlap by construction."""
+"""Random configurations that decide which pairs are checked."""
+CLEARANCE = 0.01
+"""Padding of each link [m] with which a pair must touch in no sample to be left out as never in contact."""
+ALWAYS_SHARE = 0.95
+"""A pair that touches in this share of all samples is left out as always in contact."""
 ADJACENT, ALWAYS_TOUCHING, NEVER_TOUCHING = "adjacent", "always in contact", "never in contact"
 
 
@@ -67,7 +68,7 @@ def candidate_pairs(chain: Chain, groups: Sequence[Group]) -> tuple[list[GroupPa
 
 
 def _joined(chain: Chain, first: int, second: int, solid: set[int]) -> bool:
-    """True if no solid body lies between two frames: one carries the other, by one joint or by bare ones."""
+    """True if one frame carries the other by one joint, or through bodies without shapes only."""
     return first == _carrier(chain, second, solid) or second == _carrier(chain, first, solid)
 
 
@@ -80,14 +81,14 @@ def _carrier(chain: Chain, frame: int, solid: set[int]) -> int:
 
 
 def _sample(chain: Chain, groups: Sequence[Group]) -> tuple[NDArray[np.int64], ...]:
-    """How often each pair of parts touches: as it is, and with clearance."""
+    """Number of samples in which each pair of parts touches: without and with clearance."""
     pairs, _ = candidate_pairs(chain, groups)
     rng = np.random.default_rng(0)
     lower, upper = sampling_limits(chain)
     q = rng.uniform(lower, upper, (SAMPLES, chain.n))
     code, frames = checker_code(), frames_code(chain)
     results = []
-    for pad in (0.0, CLEAR):
+    for pad in (0.0, CLEARANCE):
         scene = build_scene(frames.address, chain.n, len(chain.bodies), groups, pairs, pad=pad, keep_alive=frames)
         counts = np.zeros(sum(len(pair.part_pairs) for pair in pairs), dtype=np.int64)
         work = workspace(scene.work_vectors)
@@ -97,7 +98,7 @@ def _sample(chain: Chain, groups: Sequence[Group]) -> tuple[NDArray[np.int64], .
 
 
 def sampling_limits(chain: Chain) -> tuple[Array, Array]:
-    """Finite bounds of q: joints that turn without end take one turn."""
+    """Finite bounds of q: continuous joints take one turn."""
     lower, upper = chain.limits.lower, chain.limits.upper
     return np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
 
@@ -113,12 +114,12 @@ def _choose_pairs(
         start = rows.stop
         names = frozenset({groups[pair.first].name, groups[pair.second].name})
         parts = tuple(parts for parts, count in zip(pair.part_pairs, clear[rows]) if count)
-        if touching[rows].max() >= ALWAYS * SAMPLES:
+        if touching[rows].max() >= ALWAYS_SHARE * SAMPLES:
             ignored[names] = ALWAYS_TOUCHING
         elif not parts:
             ignored[names] = NEVER_TOUCHING
         else:
-            # What touches most often comes first: a hit ends the search.
+            # Most frequent contacts first: a hit ends the check.
             order = np.argsort(-touching[rows][clear[rows] > 0], kind="stable")
             sorted_pair = GroupPair(pair.first, pair.second, tuple(parts[i] for i in order))
             chosen.append((int(touching[rows].max()), sorted_pair))

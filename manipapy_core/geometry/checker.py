@@ -1,4 +1,4 @@
-"""The collision checker: configurations and motions against the robot itself and its world, many at a time."""
+"""Batched collision checks of configurations and straight motions, against the robot itself and its world."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ SMALLEST_STEP = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """How far moving links, and what they carry, are from the objects of the world.
+    """Distances of moving links and carried objects to the objects of the world.
 
-    Measured from the covering spheres: never more than the truth, and at most the overshoot less. A link that may
-    touch every object, or stands in an empty world, is infinitely far away and its points mean nothing.
+    Measured from the covering spheres: never more than the distance of the link's convex parts, and at most the
+    overshoot less. A link that may touch every object, or is in an empty world, has the distance infinity and its
+    points are undefined.
     """
 
     links: tuple[str, ...]
@@ -44,7 +45,7 @@ class Distances:
 
 @dataclass(frozen=True)
 class RawChecker:
-    """What compiled callers such as Numba need: addresses of code and tables.
+    """Addresses of code and tables, for compiled callers such as Numba.
 
     `check(scene, q, count, work, out) -> int64`, `edge(scene, a, b, strides, work) -> int64` and
     `edges(scene, a, b, count, step, work, out)`, all addresses as 64-bit numbers: configurations are rows of doubles,
@@ -59,19 +60,25 @@ class RawChecker:
     lanes: int
     """An edge is sampled at strides · lanes points."""
     owner: CheckerTables
-    """Keep this object: the addresses are good as long as it lives."""
+    """Keep a reference to this object: the addresses are valid as long as it exists."""
 
 
 class Checker:
-    """Tells which configurations of a robot collide, with itself or with the world.
+    """Collision checks of a robot with itself and with its world.
 
-    A collision that exists is always found; what is told to collide may be as far as 0.2 mm apart, and now and then
-    a few millimetres. Against point clouds and octomaps it is the covering spheres that count. Links that stand still
-    are compared with the moving ones but not with the world: a base is usually bolted to something. Threads may
-    share a checker; the GIL is released while it computes.
+    Conservative for the body that it is given: a contact between convex parts of a checked pair is reported. It knows
+    nothing of pairs that the body leaves out (see `RobotBody`), and links fixed to the base are checked against moving
+    links but not against the world, because a base is usually mounted on something.
+
+    False alarms: parts are padded by 0.2 mm for single precision; hulls with more than 48 vertices are decimated and
+    padded until they contain the original; and parts that a dozen separating directions do not tell apart count as
+    touching, which may leave a few millimetres between them. Point clouds and octomaps are checked against the covering
+    spheres of the links, which extend beyond them by up to the overshoot.
+
+    Threads may share a checker; the GIL is released while it computes.
 
     Args:
-        padding: Makes every link, and all that is carried, thicker [m]: a distance to keep.
+        padding: Distance to keep: every link and carried object is padded by it [m].
     """
 
     def __init__(self, body: RobotBody, world: World | None = None, *, padding: float = 0.0):
@@ -87,7 +94,7 @@ class Checker:
         self._lock = threading.Lock()
         self._latest: tuple[WorldSnapshot, CheckerTables] | None = None
         self._padded: dict[float, Checker] = {}
-        self._thinner: Checker | None = None
+        self._less_padded: Checker | None = None
 
     def check(self, q: ArrayLike, *, snapshot: WorldSnapshot | None = None) -> NDArray[np.bool_]:
         """Which configurations collide.
@@ -121,6 +128,8 @@ class Checker:
     ) -> NDArray[np.bool_]:
         """Which straight motions collide at one of their samples, both ends included.
 
+        A contact between two samples is not detected: choose a step for which no link moves farther than the padding.
+
         Args:
             q_a: Where the motions begin [rad or m], shape (..., n).
             q_b: Where they end [rad or m], shape (..., n).
@@ -135,7 +144,7 @@ class Checker:
         try:
             begin, end = (np.ascontiguousarray(x) for x in np.broadcast_arrays(begin, end))
         except ValueError:
-            raise InputError(f"q_a has shape {begin.shape} and q_b {end.shape}; make them alike") from None
+            raise InputError(f"q_a has shape {begin.shape} and q_b {end.shape}; give shapes that broadcast") from None
         for name, rows in (("q_a", begin), ("q_b", end)):
             if not np.all(np.abs(rows) <= LARGEST_POSITION):
                 raise _not_usable(name, rows)
@@ -176,25 +185,25 @@ class Checker:
         )
 
     def scene(self, snapshot: WorldSnapshot | None = None) -> CheckerTables:
-        """The tables of a snapshot. The latest ones are kept; new ones are written without compiling anything."""
+        """The tables of a snapshot. The latest ones are cached; writing new ones compiles nothing."""
         wanted = self.world.snapshot() if snapshot is None else snapshot
         latest = self._latest
         if latest is not None and latest[0] is wanted:
             return latest[1]
         with self._lock:
-            if self._thinner is None:
+            if self._less_padded is None:
                 scene = scene_of(self.body, wanted, self._frames, self.padding)
             else:
-                scene = thickened(self._thinner.scene(wanted), self.padding - self._thinner.padding)
+                scene = thickened(self._less_padded.scene(wanted), self.padding - self._less_padded.padding)
             self._latest = (wanted, scene)
             return scene
 
     def padded(self, padding: float) -> Checker:
-        """The same robot in the same world, thicker [m]; made once."""
+        """The same robot in the same world with another padding [m]; cached."""
         if padding == self.padding:
             return self
-        if self._thinner is not None and padding >= self._thinner.padding:
-            return self._thinner.padded(padding)
+        if self._less_padded is not None and padding >= self._less_padded.padding:
+            return self._less_padded.padded(padding)
         with self._lock:
             found = self._padded.get(padding)
             if found is None:
@@ -202,7 +211,7 @@ class Checker:
                     raise InputError(f"padding is {padding!r}; give a distance from 0 to 1 m")
                 found = copy.copy(self)  # shares the code, which depends on the chain only
                 found.padding, found._lock, found._latest, found._padded = float(padding), threading.Lock(), None, {}
-                found._thinner = self if padding > self.padding else None
+                found._less_padded = self if padding > self.padding else None
                 self._padded[padding] = found
             return found
 

@@ -1,4 +1,4 @@
-"""Spheres that cover the parts of a link, few of them and not much larger than it, with a proof.
+"""Covering spheres of a link: few, extending little beyond it, and proved to contain it.
 
 A ball about an inside point whose radius is its depth plus the overshoot reaches at most the overshoot beyond the
 surface. Such balls are chosen greedily until they cover sample points; then space is subdivided into cubes until
@@ -17,7 +17,7 @@ from ..typing import Array
 from .parts import Part, union_distance
 
 SMALLEST_OVERSHOOT, LARGEST_OVERSHOOT = 0.005, 0.5
-"""[m]; below, there would be thousands of spheres."""
+"""[m]; below the smallest there would be thousands of spheres."""
 MARGIN = 0.05
 """Sample points must lie this share of the overshoot inside a ball, so that what is between them is covered too."""
 FINEST = 1.0 / 32.0
@@ -112,7 +112,7 @@ def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
     points = []
     for part in parts:
         inside = _inside(part, 4 * SAMPLES, rng)
-        # Outwards along the way to the surface, found from the distance itself
+        # Outwards along the gradient of the distance
         step = 1e-5 * part.bound
         ahead, behind = (
             np.stack([part.signed_distance(inside + side * axis) for axis in np.eye(3)], axis=-1)
@@ -180,7 +180,7 @@ def _choose(centres: Array, radii: Array, points: Array) -> list[int]:
 
 
 def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
-    """More spheres for what is left: chosen like the first ones, or small ones where none of those reach."""
+    """Spheres for the remaining gaps: chosen like the first ones, or small ones where no candidate reaches."""
     points = gaps[:: max(1, len(gaps) // 2000)]
     # A ball that holds the middle of a cube by its half diagonal holds the cube: every round makes progress.
     chosen = _choose(centres, depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL), points)

@@ -1,4 +1,4 @@
-"""Signed distances and support points of shapes in plain NumPy: the reference for the machine code.
+"""Signed distances and support points of shapes in NumPy: the reference for the machine code.
 
 Points and directions are in the frame of the shape.
 """
@@ -14,7 +14,7 @@ from .fields import Occupancy
 from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Plane, Sphere
 
 Shape = Convex | Plane | Occupancy
-"""Everything that a world is made of."""
+"""All shapes that an object of a world may have."""
 
 
 def signed_distance(shape: Shape, points: ArrayLike) -> Array:

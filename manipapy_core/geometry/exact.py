@@ -1,6 +1,6 @@
 """Exact distances with nearest points and normals, by the package coal where it is installed.
 
-Slower than `Checker` by a factor of hundreds, and the reference that it is tested against.
+Slower than `Checker` by a factor of hundreds; the reference that it is tested against.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .world import World, WorldSnapshot
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Where two solids are nearest, or overlap most."""
+    """Closest points of two solids, or their deepest penetration."""
 
     first: str
     second: str
     distance: float
-    """Negative: how far they must be moved apart [m]."""
+    """Negative for penetration [m]."""
     point_first: Array
     """[m], shape (3,)."""
     point_second: Array
@@ -62,7 +62,7 @@ def exact_distance(
 
 
 class ExactChecker:
-    """Exact answers for one configuration at a time, for the same pairs that `Checker` looks at."""
+    """Exact contacts of one configuration at a time, for the pairs that `Checker` checks."""
 
     def __init__(self, body: RobotBody, world: World | None = None):
         _coal()
@@ -108,10 +108,10 @@ class ExactChecker:
             for i, j in pair.part_pairs:
                 yield (a.name, b.name), placed(a.parts[i], a.frame), placed(b.parts[j], b.frame)
         for group in groups:
-            for thing in world.objects.values():
-                if group.frame > 0 and not world.may_touch(group.name, thing.name):
+            for item in world.objects.values():
+                if group.frame > 0 and not world.may_touch(group.name, item.name):
                     for part in group.parts:
-                        yield (group.name, thing.name), placed(part, group.frame), (thing.shape, thing.T_base_object)
+                        yield (group.name, item.name), placed(part, group.frame), (item.shape, item.T_base_object)
 
     def _frame_poses(self, q: ArrayLike) -> dict[int, Array]:
         chain = self.body.chain

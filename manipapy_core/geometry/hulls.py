@@ -68,7 +68,7 @@ MOST_VERTICES = 48
 
 @functools.lru_cache(maxsize=512)
 def decimate_hull(mesh: ConvexMesh) -> tuple[Array, float]:
-    """Some of the corners, and the radius of the ball that added to their hull covers the whole mesh [m].
+    """At most `MOST_VERTICES` corners, and the radius of the ball that added to their hull covers the whole mesh [m].
 
     The corners are spread over the mesh by always taking the one farthest from those taken. No corner that is left
     out lies farther from the hull of the others than from the nearest of them; a few steps of Gilbert's algorithm

@@ -29,7 +29,7 @@ class Part:
 
     @property
     def bound(self) -> float:
-        """Radius of the ball about the centre that holds the part [m]."""
+        """Radius of the ball about the centre that contains the part [m]."""
         return bounding_radius(self.shape)
 
     def local(self, points: Array) -> Array:
@@ -76,7 +76,7 @@ def union_distance(parts: Sequence[Part], points: Array) -> Array:
 def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
     """Centre and radius [m] of a ball around all parts, within a few percent of the smallest.
 
-    Badoiu and Clarkson, "Smaller core-sets for balls", 2003: steps towards the farthest point, ever shorter ones.
+    Badoiu and Clarkson, "Smaller core-sets for balls", 2003: ever shorter steps towards the farthest point.
     """
     centre = np.mean([part.centre for part in parts], axis=0)
     best, radius = centre, np.inf
@@ -90,7 +90,7 @@ def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
 
 
 def parts_of(shapes: Sequence[elements.Shape], T_frame_link: Array) -> tuple[Part, ...]:
-    """The collision shapes of a link; those without size are left out, as they touch nothing."""
+    """The collision shapes of a link as convex parts; shapes without size are left out."""
     parts = []
     for shape in shapes:
         solid = convex_of(shape.geometry)
@@ -100,7 +100,7 @@ def parts_of(shapes: Sequence[elements.Shape], T_frame_link: Array) -> tuple[Par
 
 
 def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
-    """A part whose frame sits in its middle: a mesh may come with an origin far outside it."""
+    """A part with its frame in its middle: the origin of a mesh may lie far outside it."""
     if isinstance(shape, ConvexMesh):
         lower, upper = extent(shape)
         middle = 0.5 * (lower + upper)
@@ -109,7 +109,7 @@ def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
 
 
 def convex_of(geometry: elements.Geometry) -> Convex | None:
-    """The solid of a description; None for one without size."""
+    """The convex solid of a geometry, for a mesh the convex hull of its points; None for one without size."""
     if isinstance(geometry, elements.MeshGeometry):
         return ConvexMesh(load_mesh(geometry.filename or geometry.uri, geometry.scale).points)
     if isinstance(geometry, elements.BoxGeometry):

@@ -13,7 +13,7 @@ from ..typing import Array
 from .hulls import convex_hull
 
 SMALLEST = 1e-6
-"""Lengths below this [m] are mistakes, not shapes."""
+"""Lengths below this [m] are refused."""
 LARGEST = 100.0
 """Lengths and positions beyond this [m] are refused: float32 would round them by more than the safety margin."""
 
@@ -116,7 +116,7 @@ Convex = Sphere | Capsule | Box | Cylinder | ConvexMesh
 
 
 def finite_array(values: ArrayLike, shape: tuple[int | None, ...], name: str) -> Array:
-    """A read-only copy as float64, or an error that names the array; None stands for any length."""
+    """A read-only copy as float64, or an error that names the array; None allows any length."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

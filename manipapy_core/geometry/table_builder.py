@@ -1,4 +1,4 @@
-"""From a robot's body and a snapshot of its world to the tables of the checker."""
+"""Tables of the checker from a robot's body and a snapshot of its world."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def scene_of(body: RobotBody, snapshot: WorldSnapshot, frames: FramesCode, padding: float = 0.0) -> CheckerTables:
-    """Tables of a robot, thicker by the padding [m], with what it carries, in its world."""
+    """Tables of a robot with its carried objects, padded [m], in its world."""
     groups, pairs = groups_and_pairs(body, snapshot)
     objects = [
-        PlacedObject(thing.name, thing.shape, thing.T_base_object, _allowed_bits(thing.name, groups, snapshot))
-        for thing in snapshot.objects.values()
+        PlacedObject(item.name, item.shape, item.T_base_object, _allowed_bits(item.name, groups, snapshot))
+        for item in snapshot.objects.values()
     ]
     chain = body.chain
     owners = (frames, tuple(groups))
@@ -36,7 +36,7 @@ def scene_of(body: RobotBody, snapshot: WorldSnapshot, frames: FramesCode, paddi
 
 
 def groups_and_pairs(body: RobotBody, snapshot: WorldSnapshot) -> tuple[list[Group], list[GroupPair]]:
-    """The robot's links and what they carry, those that stand still first, and the pairs that must not touch."""
+    """The robot's links and carried objects, those fixed to the base first, and the pairs that must not touch."""
     carried = [carried_group(body, item) for item in snapshot.attached.values()]
     static = [group for group in (*body.groups, *carried) if group.frame == 0]
     groups = [*static, *(group for group in (*carried, *body.groups) if group.frame > 0)]
@@ -57,7 +57,7 @@ def _allowed_bits(name: str, groups: Sequence[Group], snapshot: WorldSnapshot) -
 
 @functools.lru_cache(maxsize=64)
 def carried_group(body: RobotBody, item: AttachedObject) -> Group:
-    """What a carried object adds to the robot, in the frame of the body that it moves with."""
+    """Collision geometry of a carried object, in the frame of the body that it moves with."""
     frames = link_frames(body.chain)
     if item.link not in frames:
         raise UnknownLink(item.link, body.chain.link_names)
@@ -73,14 +73,14 @@ def carried_group(body: RobotBody, item: AttachedObject) -> Group:
 
 @functools.lru_cache(maxsize=256)
 def _own_spheres(shape: Convex, overshoot: float) -> Array:
-    """Covering spheres of a carried shape about its middle; the same object is often picked up again."""
+    """Covering spheres of a carried shape about its middle; cached because the same object is often picked up again."""
     return cover([Part(centred_part(shape, np.eye(4)).shape, np.eye(4))], overshoot)
 
 
 def _carried_pairs(
     item: AttachedObject, groups: Sequence[Group], numbers: dict[str, int], snapshot: WorldSnapshot
 ) -> list[GroupPair]:
-    """A carried object against all that does not move with it, but for the links that it may touch."""
+    """Pairs of a carried object with everything that does not move with it, except the links that it may touch."""
     own = numbers[item.name]
     free = {item.link, *item.touch_links}
     pairs = []

@@ -1,4 +1,4 @@
-"""Writes the tables that the checker's machine code reads (`compiler.checker_layout`)."""
+"""Writes the tables that the checker's machine code reads (`codegen.layout`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .codegen.layout import GroupRow as GroupInteger
 from .codegen.layout import ObjectRow as ObjectInteger
 from .codegen.layout import PairRow as PairInteger
 from .distance import Shape
-from .fields import REACH, Octomap, PointCloud
+from .fields import MAX_DISTANCE, Octomap, PointCloud
 from .hulls import decimate_hull
 from .parts import Part, centred_part
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere
@@ -41,13 +41,13 @@ SAFETY = 2e-4
 
 @dataclass(frozen=True, eq=False)
 class Thickness:
-    """What of the tables depends on how thick the robot is."""
+    """The part of the tables that depends on the padding of the robot."""
 
     group_numbers: NDArray[np.float32]
     spheres: NDArray[np.float32]
     piece_numbers: NDArray[np.float32]
     robot_pieces: int
-    """So many of them are the robot's; they come first."""
+    """How many of them, from the first, are the robot's."""
     largest_sphere: float
     """Radius [m]."""
     field_name: str
@@ -101,9 +101,9 @@ def build_scene(
 
     Args:
         frames_address: Of the function that places the bodies.
-        groups: Those that stand still first.
+        groups: Those fixed to the base first.
         pad: Added around every part and sphere of the robot [m].
-        keep_alive: Whatever owns that function.
+        keep_alive: The owner of that function.
     """
     if len(groups) > MOST_GROUPS:
         raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
@@ -184,7 +184,7 @@ def _robot_rows(groups: tuple[Group, ...], pad: float) -> tuple[_Pieces, list[li
 
 
 def thickened(scene: CheckerTables, by: float) -> CheckerTables:
-    """The same scene with a thicker robot [m]; a hundredth of the work of building it anew."""
+    """The same scene with a robot padded by this much more [m]; a hundredth of the work of building it again."""
     old = scene.thickness
     radius = old.largest_sphere + by
     if old.field_name:
@@ -203,10 +203,10 @@ def thickened(scene: CheckerTables, by: float) -> CheckerTables:
 
 def check_reach(radius: float) -> None:
     """Raises an InputError if distances in grids do not reach as far as the robot's largest sphere."""
-    if radius > REACH:
+    if radius > MAX_DISTANCE:
         raise InputError(
             f"the robot's largest sphere has radius {radius:.3g} m, distances around points reach "
-            f"{REACH:g} m; give the robot smaller parts or a smaller overshoot"
+            f"{MAX_DISTANCE:g} m; give the robot smaller parts or a smaller overshoot"
         )
 
 

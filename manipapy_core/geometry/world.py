@@ -1,6 +1,6 @@
-"""What stands around a robot and what it carries: edited by one, read by many.
+"""The world of a robot: static objects, carried objects and allowed contacts.
 
-Every edit makes a new immutable snapshot. Readers take the current one and are never disturbed.
+Every edit makes a new immutable snapshot; a reader works on the one that it took.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class UnknownObject(InputError):
 
 @dataclass(frozen=True, eq=False)
 class WorldObject:
-    """Something that stands still."""
+    """A static object."""
 
     name: str
     shape: Shape
@@ -41,7 +41,7 @@ class WorldObject:
 
 @dataclass(frozen=True, eq=False)
 class AttachedObject:
-    """Something that moves with a link."""
+    """An object that moves with a link."""
 
     name: str
     shape: Convex
@@ -75,7 +75,7 @@ class World:
         self._snapshot = WorldSnapshot()
 
     def snapshot(self) -> WorldSnapshot:
-        """The world as it is now; later edits do not change it."""
+        """The current world; later edits do not change it."""
         return self._snapshot
 
     @property
@@ -119,7 +119,7 @@ class World:
     def attach(
         self, name: str, link: str, T_link_object: ArrayLike, *, touch_links: frozenset[str] | tuple[str, ...] = ()
     ) -> None:
-        """Takes an object of the world up: from now on it moves with a link.
+        """Attaches an object of the world to a link, with which it moves from then on.
 
         Args:
             T_link_object: Pose in the frame of the link, shape (4, 4).
@@ -135,7 +135,7 @@ class World:
             self._edit(objects=objects, attached={**self._snapshot.attached, name: taken})
 
     def detach(self, name: str, T_base_object: ArrayLike) -> None:
-        """Puts an attached object down at a pose in the base frame, shape (4, 4)."""
+        """Detaches an object and places it at a pose in the base frame, shape (4, 4)."""
         pose = pose_matrix(T_base_object, "T_base_object")
         with self._lock:
             if name not in self._snapshot.attached:
@@ -145,7 +145,7 @@ class World:
             self._edit(objects={**self._snapshot.objects, name: put}, attached=attached)
 
     def allow(self, first: str, second: str, allowed: bool = True) -> None:
-        """Lets two links or objects touch, or forbids it again. The names need not exist yet."""
+        """Allows contact between two links or objects, or forbids it again. The names need not exist yet."""
         if first == second:
             raise InputError(f"{first!r} with itself is no contact; give two names")
         pair = frozenset({first, second})

@@ -15,13 +15,13 @@ COUNT = 5000
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_no_collision_is_missed_and_few_are_invented(name):
+def test_no_collision_is_missed_and_false_alarms_are_few(name):
     robot, chain, body = arm(name)
     q = configurations(chain, COUNT)
-    told, true = Checker(body, table_world()).check(q), CoalScene(robot, chain, body, coal_table()).check(q)
+    reported, true = Checker(body, table_world()).check(q), CoalScene(robot, chain, body, coal_table()).check(q)
     assert 0.05 < true.mean() < 0.95
-    assert np.sum(true & ~told) == 0
-    assert np.sum(told & ~true) <= 0.1 * np.sum(~true)
+    assert np.sum(true & ~reported) == 0
+    assert np.sum(reported & ~true) <= 0.1 * np.sum(~true)
 
 
 def random_pose(rng):
@@ -53,7 +53,7 @@ def random_shape(kind, rng):
 
 
 @pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "box", "mesh"])
-def test_turned_objects_of_every_kind(kind):
+def test_rotated_objects_of_every_kind(kind):
     robot, chain, body = arm("ur5")
     rng = np.random.default_rng(4)
     world, theirs = World(), []
@@ -64,10 +64,10 @@ def test_turned_objects_of_every_kind(kind):
         theirs.append((other, T))
     q = configurations(chain, 1500)
     alone = Checker(body).check(q)
-    told, true = Checker(body, world).check(q), CoalScene(robot, chain, body, theirs).check(q)
+    reported, true = Checker(body, world).check(q), CoalScene(robot, chain, body, theirs).check(q)
     assert np.sum(true & ~alone) > 30
-    assert np.sum(true & ~told) == 0
-    assert np.sum(told & ~true) <= 0.1 * np.sum(~true)
+    assert np.sum(true & ~reported) == 0
+    assert np.sum(reported & ~true) <= 0.1 * np.sum(~true)
 
 
 def test_floor_as_a_plane():
@@ -75,22 +75,22 @@ def test_floor_as_a_plane():
     world = World()
     world.add("floor", Plane([0.0, 0.0, 2.0]), at(z=0.1))
     q = configurations(chain, 1500)
-    told = Checker(body, world).check(q)
+    reported = Checker(body, world).check(q)
     true = CoalScene(robot, chain, body, [(coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0), at(z=0.1))]).check(q)
     assert true.any() and not true.all()
-    assert np.sum(true & ~told) == 0
-    assert np.sum(told & ~true) <= 0.1 * np.sum(~true)
+    assert np.sum(true & ~reported) == 0
+    assert np.sum(reported & ~true) <= 0.1 * np.sum(~true)
 
 
-def test_a_larger_overshoot_misses_nothing_either():
+def test_larger_overshoot_misses_no_collision():
     from manipapy_core.geometry import RobotBody
 
     robot, chain, _ = arm("ur5")
     body = RobotBody.build(robot, chain, overshoot=0.03)
     q = configurations(chain, 1500)
-    told, true = Checker(body, table_world(1)).check(q), CoalScene(robot, chain, body, coal_table(1)).check(q)
-    assert np.sum(true & ~told) == 0
-    assert np.sum(told & ~true) <= 0.1 * np.sum(~true)
+    reported, true = Checker(body, table_world(1)).check(q), CoalScene(robot, chain, body, coal_table(1)).check(q)
+    assert np.sum(true & ~reported) == 0
+    assert np.sum(reported & ~true) <= 0.1 * np.sum(~true)
 
 
 def test_exact_checker_agrees():

@@ -1,4 +1,4 @@
-"""Building a body: meshes, the file on disk, broken files, limits of what can be told."""
+"""Building a body: meshes, the file on disk, broken files, limits of what can be reported."""
 
 from __future__ import annotations
 
@@ -66,30 +66,30 @@ def test_meshes_are_covered_by_their_hulls(mesh_arm, folder):
     assert checker.collides([0.0, 2.8, 2.6])
 
 
-def test_mesh_with_more_corners_than_are_kept_misses_nothing(mesh_arm, folder):
+def test_decimated_mesh_misses_no_collision(mesh_arm, folder):
     from manipapy_core.geometry.exact import ExactChecker
 
     body = RobotBody.build(mesh_arm, mesh_arm.chain("base", "hand"), overshoot=0.03)
     q = np.random.default_rng(0).uniform([-3, -2.8, -2.8], [3, 2.8, 2.8], (400, 3))
-    told = Checker(body, table_world()).check(q)
+    reported = Checker(body, table_world()).check(q)
     exact = ExactChecker(body, table_world())
     true = np.array([exact.collides(row) for row in q])
     assert true.any() and not true.all()
-    assert not np.any(true & ~told)
+    assert not np.any(true & ~reported)
 
 
-def test_broken_mesh_is_named(mesh_arm, tmp_path, folder):
+def test_broken_mesh_is_reported(mesh_arm, tmp_path, folder):
     (tmp_path / "bar.stl").write_bytes(b"solid nonsense")
     with pytest.raises(InputError, match=r"bar\.stl"):
         RobotBody.build(mesh_arm, mesh_arm.chain("base", "hand"))
 
 
-def test_missing_packages_are_named_with_their_cure():
+def test_missing_package_is_named_with_its_extra():
     error = MissingPackage("coal", "an exact distance")
     assert "manipapy[collision]" in str(error) and isinstance(error, ImportError)
 
 
-def test_the_second_build_comes_from_the_disk_and_is_the_same(folder):
+def test_cached_body_equals_the_built_one(folder):
     robot = Robot.from_urdf("gen3")
     chain = robot.chain("base_link", "bracelet_link")
     first = RobotBody.build(robot, chain, overshoot=0.05)
@@ -103,7 +103,7 @@ def test_the_second_build_comes_from_the_disk_and_is_the_same(folder):
     assert all(np.array_equal(a.spheres, b.spheres) for a, b in zip(first.groups, healed.groups))
 
 
-def test_pairs_left_out_have_their_reasons():
+def test_ignored_pairs_have_reasons():
     _, _, body = arm("panda")
     assert body.ignored[frozenset({"panda_link1", "panda_link2"})] == "adjacent"
     assert body.ignored[frozenset({"panda_link0", "panda_link2"})] == "never in contact"
@@ -124,7 +124,7 @@ def test_home_poses_are_free():
         assert not Checker(arm(name)[2]).collides(home), name
 
 
-def test_far_objects_do_not_matter_to_random_configurations():
+def test_distant_object_changes_no_result():
     from manipapy_core.geometry import Box, World
 
     _, chain, body = arm("ur5")

@@ -1,4 +1,4 @@
-"""The checker as users meet it: shapes of batches, motions, threads, bad input, addresses."""
+"""The public interface of the checker: batches, motions, threads, bad input, addresses."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def checker():
     return Checker(arm("panda")[2], table_world())
 
 
-def test_batches_of_any_shape_give_the_same_answers(checker):
+def test_batches_of_any_shape_give_the_same_results(checker):
     q = configurations(checker.body.chain, 60)
-    told = checker.check(q)
-    assert told.dtype == bool and told.any() and not told.all()
-    assert np.array_equal(checker.check(q.reshape(3, 4, 5, 7)), told.reshape(3, 4, 5))
-    assert np.array_equal([checker.collides(row) for row in q], told)
+    reported = checker.check(q)
+    assert reported.dtype == bool and reported.any() and not reported.all()
+    assert np.array_equal(checker.check(q.reshape(3, 4, 5, 7)), reported.reshape(3, 4, 5))
+    assert np.array_equal([checker.collides(row) for row in q], reported)
     for count in range(1, 20):
-        assert np.array_equal(checker.check(q[:count]), told[:count])
-    assert np.array_equal(checker.check(q[::-1]), told[::-1])
+        assert np.array_equal(checker.check(q[:count]), reported[:count])
+    assert np.array_equal(checker.check(q[::-1]), reported[::-1])
     assert checker.check(q[:0]).shape == (0,)
-    assert np.mean(checker.check(q.astype(np.float32)) == told) > 0.98
+    assert np.mean(checker.check(q.astype(np.float32)) == reported) > 0.98
 
 
-def test_what_sits_in_the_middle_of_a_part_is_hit():
+def test_object_in_the_middle_of_a_part_collides():
     """Coinciding centres leave no direction to begin with."""
     _, chain, body = arm("panda")
     q = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
@@ -62,7 +62,7 @@ def test_what_sits_in_the_middle_of_a_part_is_hit():
     assert tested > 60
 
 
-def test_turning_a_joint_all_the_way_round_changes_nothing():
+def test_full_turns_of_a_joint_change_nothing():
     _, chain, body = arm("ur5")
     checker = Checker(body, table_world())
     q = configurations(chain, 2000)
@@ -73,8 +73,8 @@ def test_turning_a_joint_all_the_way_round_changes_nothing():
 def test_motions_collide_where_their_samples_do(checker, step):
     q = configurations(checker.body.chain, 400)
     a, b = q[:200], q[:200] + 0.2 * (q[200:] - q[:200])
-    told = checker.check_edges(a, b, step)
-    for begin, end, answer in zip(a, b, told):
+    reported = checker.check_edges(a, b, step)
+    for begin, end, answer in zip(a, b, reported):
         # As dense as the checker samples at least
         fine = np.linspace(begin, end, 400)
         coarse_hit = checker.check(np.array([begin, end])).any()
@@ -82,20 +82,20 @@ def test_motions_collide_where_their_samples_do(checker, step):
             assert answer
         if answer:
             assert checker.check(fine).any() or step >= 0.01
-    assert told.any() and not told.all()
+    assert reported.any() and not reported.all()
 
 
-def test_a_motion_through_an_obstacle_is_seen_between_free_ends(checker):
+def test_motion_through_an_obstacle_between_free_ends_collides(checker):
     q = configurations(checker.body.chain, 4000)
     free = q[~checker.check(q)]
     a, b = free[:500], free[500:1000]
     inside = np.array([checker.check(np.linspace(x, y, 500)).any() for x, y in zip(a, b)])
-    told = checker.check_edges(a, b, 0.02)
+    reported = checker.check_edges(a, b, 0.02)
     assert inside.sum() > 100
-    assert np.mean(told == inside) > 0.97
+    assert np.mean(reported == inside) > 0.97
 
 
-def test_motions_of_no_length_are_configurations(checker):
+def test_motions_of_zero_length_are_configurations(checker):
     q = configurations(checker.body.chain, 100)
     assert np.array_equal(checker.check_edges(q, q, 0.1), checker.check(q))
 
@@ -109,7 +109,7 @@ def test_threads_share_a_checker(checker):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e6])
-def test_unusable_positions_are_named(checker, value):
+def test_unusable_positions_are_reported_with_their_index(checker, value):
     q = configurations(checker.body.chain, 20)
     q[13, 4] = value
     for call in (checker.check, checker.distances, lambda q: checker.check_edges(q, q, 0.1)):
@@ -129,7 +129,7 @@ def test_wrong_arguments_are_refused(checker):
     for step in (0.0, -1.0, float("nan"), float("inf"), "small"):
         with pytest.raises(InputError, match="step"):
             checker.check_edges(q, q, step)
-    with pytest.raises(InputError, match="alike"):
+    with pytest.raises(InputError, match="broadcast"):
         checker.check_edges(np.zeros((3, 7)), np.zeros((2, 7)), 0.1)
 
 
@@ -139,7 +139,7 @@ def test_chain_of_another_robot_is_refused():
         RobotBody.build(robot, arm("panda")[1])
 
 
-def test_raw_addresses_do_the_same(checker):
+def test_raw_addresses_give_the_same_results(checker):
     raw = checker.raw()
     q = configurations(checker.body.chain, 100)
     work, out = np.empty(raw.work_floats, dtype=np.float32), np.empty(100, dtype=np.uint8)

@@ -38,7 +38,7 @@ def test_the_proof_holds_for_a_whole_arm():
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_spheres_reach_no_farther_than_promised(name):
+def test_spheres_extend_at_most_the_overshoot(name):
     _, _, body = arm(name)
     d = np.random.default_rng(7).normal(size=(100, 3))
     d /= np.linalg.norm(d, axis=1, keepdims=True)

@@ -39,11 +39,11 @@ def test_distances_agree_with_numpy():
         centres = np.einsum("nij,kj->nki", T[:, :3, :3], spheres[:, :3]) + T[:, None, :3, 3]
         all_distances = {
             name: np.min(
-                signed_distance(thing.shape, (centres - thing.T_base_object[:3, 3]) @ thing.T_base_object[:3, :3])
+                signed_distance(item.shape, (centres - item.T_base_object[:3, 3]) @ item.T_base_object[:3, :3])
                 - spheres[:, 3],
                 axis=1,
             )
-            for name, thing in objects.items()
+            for name, item in objects.items()
         }
         nearest = np.min(list(all_distances.values()), axis=0) - SAFETY
         wrong = np.abs(found.distance[:, column] - nearest) > 1e-5
@@ -65,9 +65,9 @@ def test_nearest_points_span_the_distance_and_lie_on_the_objects():
     outside = found.distance > 0.001
     assert outside.any()
     for row, column in np.argwhere(outside)[::20]:
-        thing = objects[found.object_names[found.object_index[row, column]]]
-        local = found.point_object[row, column] - thing.T_base_object[:3, 3]
-        assert abs(signed_distance(thing.shape, local)) < 1e-4
+        item = objects[found.object_names[found.object_index[row, column]]]
+        local = found.point_object[row, column] - item.T_base_object[:3, 3]
+        assert abs(signed_distance(item.shape, local)) < 1e-4
 
 
 def test_distances_are_below_the_exact_ones_by_at_most_the_overshoot():
@@ -86,7 +86,7 @@ def test_distances_are_below_the_exact_ones_by_at_most_the_overshoot():
                 assert -1e-4 < short < body.overshoot + 1e-3
 
 
-def test_nothing_around_is_infinitely_far():
+def test_distance_in_an_empty_world_is_infinite():
     _, chain, body = arm("ur5")
     found = Checker(body, World()).distances(configurations(chain, 3))
     assert found.distance.shape == (3, len(found.links))

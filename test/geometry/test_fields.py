@@ -1,8 +1,6 @@
-"""Point clouds and octomaps: the grid of distances against brute force."""
+"""Distance fields of point clouds and octomaps against brute force."""
 
 from __future__ import annotations
-
-import time
 
 import numpy as np
 
@@ -10,7 +8,7 @@ from geometry.arms import arm, configurations
 from manipapy_core import kinematics
 from manipapy_core.geometry import Checker, Octomap, PointCloud, World
 from manipapy_core.geometry.body import link_frames
-from manipapy_core.geometry.fields import REACH
+from manipapy_core.geometry.fields import MAX_DISTANCE
 from manipapy_core.geometry.parts import union_distance
 
 
@@ -20,7 +18,7 @@ def test_field_is_the_distance_between_cells():
     occupied = np.floor(cloud.points / 0.05)
     x = rng.uniform(-0.5, 0.5, (500, 3))
     between = np.maximum(np.abs(np.floor(x / 0.05)[:, None] - occupied) - 1, 0) * 0.05
-    expected = np.minimum(np.linalg.norm(between, axis=2).min(axis=1), REACH)
+    expected = np.minimum(np.linalg.norm(between, axis=2).min(axis=1), MAX_DISTANCE)
     assert np.allclose(cloud.distance(x), expected, atol=1e-6)
 
 
@@ -31,7 +29,7 @@ def test_field_is_never_more_than_the_distance_to_the_points():
     true = np.linalg.norm(x[:, None] - cloud.points, axis=2).min(axis=1)
     found = cloud.distance(x)
     assert np.all(found <= true + 1e-6)
-    near = true < REACH
+    near = true < MAX_DISTANCE
     assert np.all(found[near] >= true[near] - 2 * np.sqrt(3) * 0.02 - 1e-6)
 
 
@@ -43,14 +41,14 @@ def test_large_leaves_fill_their_cells():
     assert tree.distance([[0.4, 0.1, 0.1]]) > 0.05
 
 
-def test_points_inside_links_are_hit_and_only_points_near_them():
+def test_points_inside_links_collide_and_distant_points_do_not():
     _, chain, body = arm("ur5")
     rng = np.random.default_rng(3)
     cloud = PointCloud(rng.uniform([-0.8, -0.8, 0.2], [0.8, 0.8, 1.0], (60, 3)))
     world = World()
     world.add("cloud", cloud)
     q = configurations(chain, 600)
-    told, alone = Checker(body, world).check(q), Checker(body).check(q)
+    reported, alone = Checker(body, world).check(q), Checker(body).check(q)
     poses, frames = kinematics.link_poses(chain, q), link_frames(chain)
     inside, near = np.zeros(len(q), dtype=bool), np.zeros(len(q), dtype=bool)
     for group in body.groups:
@@ -62,11 +60,14 @@ def test_points_inside_links_are_hit_and_only_points_near_them():
             inside |= depth < 0.0
             near |= depth < body.overshoot + 2 * np.sqrt(3) * cloud.cell + 1e-3
     assert np.mean(inside & ~alone) > 0.02
-    assert np.all(told[inside]) and not np.any(told & ~near & ~alone)
+    assert np.all(reported[inside]) and not np.any(reported & ~near & ~alone)
 
 
-def test_large_clouds_are_ready_quickly():
-    points = np.random.default_rng(4).uniform([-1, -1, 0], [1, 1, 1], (200_000, 3))
-    start = time.process_time()
-    PointCloud(points)
-    assert time.process_time() - start < 5.0
+def test_large_cloud_agrees_with_its_occupied_cells():
+    rng = np.random.default_rng(4)
+    cloud = PointCloud(rng.uniform([-1, -1, 0], [1, 1, 1], (200_000, 3)))
+    occupied = np.unique(np.floor(cloud.points / cloud.cell), axis=0)
+    x = rng.uniform([-1.2, -1.2, -0.2], [1.2, 1.2, 1.2], (40, 3))
+    between = np.maximum(np.abs(np.floor(x / cloud.cell)[:, None] - occupied) - 1, 0) * cloud.cell
+    expected = np.minimum(np.linalg.norm(between, axis=2).min(axis=1), MAX_DISTANCE)
+    assert np.allclose(cloud.distance(x), expected, atol=1e-6)

@@ -11,7 +11,7 @@ from manipapy_core.geometry import Checker
 from manipapy_core.geometry.exact import ExactChecker
 
 
-def test_padding_is_a_distance_that_is_kept():
+def test_padding_keeps_its_distance():
     _, chain, body = arm("panda")
     checker = Checker(body, table_world())
     thick = checker.padded(0.005)
@@ -29,7 +29,7 @@ def test_padding_is_a_distance_that_is_kept():
         assert min(worlds) > 0.005
 
 
-def test_padded_checkers_are_kept_and_follow_the_world():
+def test_padded_checkers_are_cached_and_follow_the_world():
     _, chain, body = arm("panda")
     checker = Checker(body, table_world())
     assert checker.padded(0.005) is checker.padded(0.005) and checker.padded(0.0) is checker
@@ -41,7 +41,7 @@ def test_padded_checkers_are_kept_and_follow_the_world():
 
 
 @pytest.mark.parametrize("padding", [-0.1, 1.0, float("nan")])
-def test_nonsense_is_refused(padding):
+def test_bad_padding_is_refused(padding):
     body = arm("ur5")[2]
     with pytest.raises(InputError, match="padding"):
         Checker(body, padding=padding)

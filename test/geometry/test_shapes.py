@@ -60,7 +60,7 @@ def test_distance_outside_lies_between_planes_and_points(shape):
 
 
 @each_convex
-def test_distance_never_changes_faster_than_the_point(shape):
+def test_distance_is_lipschitz(shape):
     rng = np.random.default_rng(3)
     a, b = rng.uniform(-0.6, 0.6, (2, 5000, 3))
     change = np.abs(signed_distance(shape, a) - signed_distance(shape, b))
@@ -95,14 +95,14 @@ def test_plane_takes_any_length_of_its_normal():
         (lambda: PointCloud([[-50, 0, 0], [50, 50, 50]], cell=0.01), "crop"),
         (lambda: Octomap([[0, 0, 0]], [0.1, 0.2]), "one size per leaf"),
         (lambda: Octomap([[0, 0, 0], [1, 0, 0]], [0.1, 0.25]), "multiples"),
-        (lambda: World().add("thing", "a box"), "Sphere"),
+        (lambda: World().add("item", "a box"), "Sphere"),
         (lambda: World().add("", Sphere(0.1)), "named"),
-        (lambda: World().add("thing", Sphere(0.1), np.eye(3)), "shape"),
-        (lambda: World().add("thing", Sphere(0.1), 2 * np.eye(4)), "rotation"),
+        (lambda: World().add("item", Sphere(0.1), np.eye(3)), "shape"),
+        (lambda: World().add("item", Sphere(0.1), 2 * np.eye(4)), "rotation"),
         (lambda: World().move("nothing", np.eye(4)), "no object"),
     ],
 )
-def test_what_is_no_shape_is_refused_with_a_reason(make, says):
+def test_bad_shape_is_refused_with_a_reason(make, says):
     with pytest.raises(InputError, match=says):
         make()
 

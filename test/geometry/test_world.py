@@ -27,7 +27,7 @@ def tip_pose(body, q=HOME):
     return kinematics.forward(body.chain, q)
 
 
-def test_objects_come_move_and_go(panda):
+def test_objects_are_added_moved_and_removed(panda):
     body, world, checker = panda
     tip = tip_pose(body)
     assert not checker.collides(HOME)
@@ -44,7 +44,7 @@ def test_objects_come_move_and_go(panda):
     assert caught.value.name == "ball"
 
 
-def test_a_snapshot_is_not_touched_by_later_edits(panda):
+def test_snapshot_is_unchanged_by_later_edits(panda):
     body, world, checker = panda
     before = world.snapshot()
     world.add("ball", Sphere(0.05), tip_pose(body))
@@ -55,7 +55,7 @@ def test_a_snapshot_is_not_touched_by_later_edits(panda):
         after.objects["other"] = None
 
 
-def test_readers_always_see_a_whole_world(panda):
+def test_readers_get_consistent_snapshots(panda):
     """One thread swaps two balls between free and colliding places in single edits; no reader sees an old table."""
     body, world, checker = panda
     tip, far = tip_pose(body), at(3.0)
@@ -80,7 +80,7 @@ def test_readers_always_see_a_whole_world(panda):
     assert not wrong
 
 
-def test_a_carried_object_moves_with_the_hand_and_hits_things(panda):
+def test_carried_object_moves_with_the_hand_and_collides(panda):
     body, world, checker = panda
     grip = at(z=0.15)
     rod = Cylinder(0.01, 0.3)
@@ -103,19 +103,19 @@ def test_a_carried_object_moves_with_the_hand_and_hits_things(panda):
     assert np.array_equal(checker.check(forward), without)
 
 
-def test_a_carried_object_is_where_coal_has_it(panda):
+def test_carried_object_agrees_with_coal(panda):
     body, world, checker = panda
     world.add("wall", Box([0.1, 1.0, 1.0]), at(0.7, 0.0, 0.5))
     world.add("plate", Box([0.3, 0.2, 0.02]), at(3.0))
     world.attach("plate", "panda_hand", at(0.02, 0.0, 0.2))
     exact, q = ExactChecker(body, world), configurations(body.chain, 40)
-    true, told = np.array([exact.collides(row) for row in q]), checker.check(q)
+    true, reported = np.array([exact.collides(row) for row in q]), checker.check(q)
     assert true.any() and not true.all()
-    assert not np.any(true & ~told)
-    assert np.sum(told & ~true) <= 2
+    assert not np.any(true & ~reported)
+    assert np.sum(reported & ~true) <= 2
 
 
-def test_a_carried_object_hits_the_arm_itself(panda):
+def test_carried_object_collides_with_the_arm(panda):
     body, world, checker = panda
     world.add("pole", Cylinder(0.02, 1.2), at(3.0))
     q = configurations(body.chain, 3000)
@@ -125,7 +125,7 @@ def test_a_carried_object_hits_the_arm_itself(panda):
     assert np.all(after[before]) and after.sum() > before.sum()
 
 
-def test_what_cannot_be_carried_is_refused(panda):
+def test_shape_that_cannot_be_carried_is_refused(panda):
     _, world, checker = panda
     world.add("floor", Plane())
     with pytest.raises(InputError, match="convex"):

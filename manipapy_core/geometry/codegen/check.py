@@ -1,9 +1,8 @@
 """The collision check of a block of configurations, one per lane, as LLVM IR.
 
-Three levels, each for those lanes only that the one before could not decide: bounding balls of links, against the
-objects and against each other; against objects the fine spheres that cover the links; the convex pieces that the links
-are made of (`llvm_convex`). All of it reads tables (`checker_layout`), so that one piece of machine code serves every
-robot and every world.
+Three levels, each for the lanes only that the one before left undecided: bounding balls of links, against the objects
+and against each other; against objects the spheres that cover the links; the convex pieces of the links (`convex`). All
+of it reads tables (`layout`), so that one piece of machine code serves every robot and every world.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from .layout import GROUP_NUMBERS, OBJECT_NUMBERS, SPHERE_NUMBERS, GroupRow, Hea
 from .objects import OBJECT_CODES, ObjectCode, PlaneCode
 
 NOTE = 12
-"""Vector of the scratch memory that notes what is in place: a bit per group for its spheres, then for its pieces."""
+"""Vector of the scratch memory with flags of what is placed: a bit per group for its spheres, then for its pieces."""
 
 
 def checker_functions(lanes: Lanes) -> str:
@@ -74,7 +73,7 @@ def _note(code: Code) -> str:
 
 
 def _return_when_in_place(code: Code, kind: int) -> None:
-    """Returns if the group has been placed in this block; makes a note that it is from now on."""
+    """Returns if the group has been placed in this block already; otherwise sets its flag."""
     note = code.address("i64", _note(code), kind)
     known, bit = code.let(f"load i64, ptr {note}"), code.let("shl i64 1, %group")
     there = code.let(f"and i64 {known}, {bit}")
@@ -124,17 +123,17 @@ def _pieces(lanes: Lanes) -> str:
 def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
     """Those of the given lanes in which a group touches an object."""
     code = Code(lanes)
-    thing = object_code(code, kind, object_tables(code, kind), "%index")
-    allowed = code.let(f"lshr i64 {code.whole(thing.integers, ObjectRow.ALLOWED)}, %group")
+    item = object_code(code, kind, object_tables(code, kind), "%index")
+    allowed = code.let(f"lshr i64 {code.whole(item.integers, ObjectRow.ALLOWED)}, %group")
     code.return_when(code.let(f"trunc i64 {allowed} to i1"), f"{code.mask} 0")
     code.do("call void @spheres(ptr %scene, ptr %work, i64 %group)")
     integers, _ = group_rows(code, "%group")
     outer, inner = code.variable(code.V, code.constant(1e30)), code.variable(code.V, code.constant(1e30))
     with code.loop(code.whole(integers, GroupRow.FIRST_SPHERE), code.whole(integers, GroupRow.LAST_SPHERE)) as index:
         sphere = SphereRow(code, index)
-        measure = thing.measure(sphere.centre)
-        outer.set(code.minimum(outer.get(), thing.excess(measure, sphere.radius)))
-        inner.set(code.minimum(inner.get(), thing.certain(measure, sphere.inner)))
+        measure = item.measure(sphere.centre)
+        outer.set(code.minimum(outer.get(), item.excess(measure, sphere.radius)))
+        inner.set(code.minimum(inner.get(), item.certain(measure, sphere.inner)))
     possible = code.both(code.where_negative(outer.get()), "%lanes")
     if not kind.convex:
         code.leave(f"{code.mask} {possible}")
@@ -142,7 +141,7 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
     hit = code.variable(code.mask, code.both(code.where_negative(inner.get()), possible))
     code.return_when(code.none(code.without(possible, hit.get())), f"{code.mask} {hit.get()}")
     code.do("call void @pieces(ptr %scene, ptr %work, i64 %group)")
-    other, placed = code.whole(thing.integers, ObjectRow.PIECE), ""
+    other, placed = code.whole(item.integers, ObjectRow.PIECE), ""
     if kind is not PlaneCode:
         placed = code.address(code.V, "%work", code.whole("%scene", Header.SCRATCH_AT))
         code.do(f"call void @place(ptr %scene, ptr %work, i64 {other}, ptr {placed})")
@@ -150,7 +149,7 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
         open_lanes = code.without(possible, hit.get())
         code.return_when(code.none(open_lanes), f"{code.mask} {hit.get()}")
         if kind is PlaneCode:
-            touching = _reaches_plane(code, piece, thing, open_lanes)
+            touching = _reaches_plane(code, piece, item, open_lanes)
         else:
             touching = call_touching(code, piece, other, placed, open_lanes)
         hit.set(code.either(hit.get(), touching))
@@ -164,7 +163,7 @@ def _near_head(code: Code, kind: type[ObjectCode]) -> str:
 
 
 def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str) -> str:
-    """For a half space one direction tells all."""
+    """A half space needs one direction only."""
     down = [code.negate(x) for x in code.spread3(plane.numbers)]
     lowest = plane.measure(call_support(code, placed_piece(code, piece), piece, down))
     _, numbers = piece_rows(code, piece)
@@ -210,8 +209,8 @@ def _collides(lanes: Lanes) -> str:
         radius = code.spread(numbers, 3)
         for kind, tables in kinds:
             with code.loop(0, tables[0]) as index:
-                thing = object_code(code, kind, tables, index)
-                near = code.without(code.where_negative(thing.coarse(centre, radius)), hit.get())
+                item = object_code(code, kind, tables, index)
+                near = code.without(code.where_negative(item.coarse(centre, radius)), hit.get())
                 with code.when(code.some(near)):
                     arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}"
                     record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"))

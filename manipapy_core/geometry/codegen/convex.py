@@ -3,8 +3,8 @@
 Along a unit direction n, piece A ends at its support point a and piece B begins at its support point b; if
 n·(b − a) > 0 a plane across n lies between them. If not, n is reflected at the plane across b − a, which brings it
 nearer to every direction that separates: K. Chung and W. Wang, "Quick collision detection of polytopes in virtual
-environments", VRST 1996. Pieces that are apart are nearly always told so within a dozen reflections; what is not
-counts as touching, so the answer errs to the safe side.
+environments", VRST 1996. Separate pieces are nearly always separated within a dozen reflections; the others count as
+touching, so that errors are false alarms and never missed contacts.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .layout import FRAME, Header, PieceKind, PieceNumber, PieceRow
 
 REFLECTIONS = 12
 """In trials with cylinders and boxes 3 to 20 mm apart this many separated 99.6 % of them."""
-PATIENT = 6
-"""After this many, lanes whose pieces still overlap by `DEEP` along the direction are given up as touching: in the same
-trials 97 % of what would stay undecided, and 0.6 % of what a later reflection would separate."""
-DEEP = 0.02
+EARLY_REFLECTIONS = 6
+"""After this many, lanes whose pieces still overlap by `DEEP_OVERLAP` along the direction count as touching: in the
+same trials 97 % of what would stay undecided, and 0.6 % of what a later reflection would separate."""
+DEEP_OVERLAP = 0.02
 """[m]"""
 TINY = 1e-20
 """Keeps divisions by squared lengths finite [m²], and so small that directions stay unit vectors."""
@@ -184,10 +184,10 @@ def _between_cores(code: Code) -> list[str]:
     return code.minus(point, start)
 
 
-def _direction(code: Code, way: list[str]) -> list[str]:
-    way = [*way[:2], code.add(way[2], code.constant(1e-6))]  # some direction, where cores meet
-    length = code.square_root(code.add(code.dot(way, way), code.constant(TINY)))
-    return [code.divide(x, length) for x in way]
+def _direction(code: Code, direction: list[str]) -> list[str]:
+    direction = [*direction[:2], code.add(direction[2], code.constant(1e-6))]  # some direction, where cores meet
+    length = code.square_root(code.add(code.dot(direction, direction), code.constant(TINY)))
+    return [code.divide(x, length) for x in direction]
 
 
 def _touching(lanes: Lanes) -> str:
@@ -227,13 +227,13 @@ def _touching(lanes: Lanes) -> str:
         for x, value in zip(n, code.along(factor, gap, [x.get() for x in n])):
             x.set(value)
 
-    with code.loop(0, PATIENT):
+    with code.loop(0, EARLY_REFLECTIONS):
         gap, lengthwise = try_direction([x.get() for x in n])
         code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")
         reflect(gap, lengthwise)
-    with code.loop(0, REFLECTIONS - PATIENT):
+    with code.loop(0, REFLECTIONS - EARLY_REFLECTIONS):
         gap, lengthwise = try_direction([x.get() for x in n])
-        deep = code.both(left.get(), code.where_negative(code.add(lengthwise, code.constant(DEEP))))
+        deep = code.both(left.get(), code.where_negative(code.add(lengthwise, code.constant(DEEP_OVERLAP))))
         hit.set(code.either(hit.get(), deep))
         left.set(code.without(left.get(), deep))
         code.return_when(code.none(left.get()), f"{code.mask} {hit.get()}")

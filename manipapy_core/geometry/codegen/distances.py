@@ -48,26 +48,26 @@ def _nearest(lanes: Lanes) -> str:
     integers, numbers = group_rows(code, "%group")
     centre, reach, inner = centre_of_group(code, "%group"), code.spread(numbers, 4), code.spread(numbers, 5)
     bound = code.variable(code.V, code.constant(FAR))
-    for _, thing in _objects(code):
-        bound.set(code.minimum(bound.get(), thing.signed(centre)))
+    for _, item in _objects(code):
+        bound.set(code.minimum(bound.get(), item.signed(centre)))
     # Some sphere is at least this near to the object that is nearest to the centre.
     best = _Best(code, code.add(code.add(bound.get(), inner), code.constant(1e-4)))
-    for number, thing in _objects(code):
-        least = code.subtract(thing.signed(centre), reach)
+    for number, item in _objects(code):
+        least = code.subtract(item.signed(centre), reach)
         near = code.bits(code.let(f"fcmp olt {code.V} {least}, {best.distance.get()}"))
         with (
             code.when(code.some(near)),
             code.loop(code.whole(integers, GroupRow.FIRST_SPHERE), code.whole(integers, GroupRow.LAST_SPHERE)) as index,
         ):
             sphere = SphereRow(code, index)
-            distance = code.subtract(thing.signed(sphere.centre), sphere.radius)
+            distance = code.subtract(item.signed(sphere.centre), sphere.radius)
             best.offer(distance, sphere.centre, sphere.radius, number)
     normal = [code.variable(code.V, code.constant(0.0)) for _ in range(3)]
     centre = [x.get() for x in best.centre]
-    for number, thing in _objects(code):
+    for number, item in _objects(code):
         won = code.let(f"fcmp oeq {code.V} {number}, {best.object.get()}")
         with code.when(code.some(code.bits(won))):
-            _set_where(code, won, normal, thing.slope(centre))
+            _set_where(code, won, normal, item.slope(centre))
     away, distance = [x.get() for x in normal], best.distance.get()
     found = code.let(f"fcmp oge {code.V} {best.object.get()}, {code.constant(0.0)}")
     on_link = code.along(code.negate(best.radius.get()), away, centre)
@@ -87,12 +87,12 @@ def _objects(code: Code) -> Iterator[tuple[str, ObjectCode]]:
     for kind in OBJECT_CODES:
         tables = object_tables(code, kind)
         with code.loop(0, tables[0]) as index:
-            thing = object_code(code, kind, tables, index)
-            allowed = code.let(f"lshr i64 {code.whole(thing.integers, ObjectRow.ALLOWED)}, %group")
+            item = object_code(code, kind, tables, index)
+            allowed = code.let(f"lshr i64 {code.whole(item.integers, ObjectRow.ALLOWED)}, %group")
             forbidden = code.let(f"xor i1 {code.let(f'trunc i64 {allowed} to i1')}, true")
             with code.when(forbidden):
                 number = code.let(f"sitofp i64 {code.plus(before, index)} to {code.lanes.scalar}")
-                yield code.splat(number), thing
+                yield code.splat(number), item
         before = code.plus(before, tables[0])
 
 

@@ -1,4 +1,9 @@
-"""Machine code of the collision checker: one module for all robots, and one function of frames per chain."""
+"""Machine code of the collision checker: one module for all robots, and one function of frames per chain.
+
+Generated instead of taken from a library because none checks a batch in SIMD lanes: with 20 boxes and self-collision a
+configuration takes 0.25 µs (panda) and 0.24 µs (ur5) with 16 lanes, where coal through Pinocchio takes 187 µs and
+59 µs in the same run (benchmarks/collision.py, which also lists what is not like for like).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class CheckerCode:
-    """The entries of the checker. Calls through ctypes let go of the GIL."""
+    """The entries of the checker. Calls through ctypes release the GIL."""
 
     lanes: int
     """Configurations that are checked side by side."""

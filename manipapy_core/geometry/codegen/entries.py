@@ -1,4 +1,4 @@
-"""What callers of the collision checker see, as LLVM IR: batches, motions and the sampling of pairs.
+"""Entry points of the collision checker as LLVM IR: batches, motions and the sampling of pairs.
 
 All arguments are addresses and 64-bit numbers (one step is a double), so that ctypes and Numba call the same code.
 Configurations are rows of doubles. The workspace is scratch memory of the calling thread.
@@ -98,8 +98,8 @@ def _check(lanes: Lanes) -> str:
 def _edge(lanes: Lanes) -> str:
     """i64 edge(scene, a, b, strides, work): 1 if the straight motion from a to b collides or is not usable.
 
-    It is sampled at strides · lanes points, both ends included. The lanes stand far apart along the motion and walk
-    along it together: an obstacle anywhere is met early (W. Thomason, Z. Kingston, L. Kavraki, "Motions in
+    It is sampled at strides · lanes points, both ends included. The lanes are spread over the motion and advance
+    together, so that an obstacle anywhere is found early (W. Thomason, Z. Kingston, L. Kavraki, "Motions in
     Microseconds via Vectorized Sampling-Based Planning", ICRA 2024).
     """
     code, L = Code(lanes), lanes.count
@@ -116,8 +116,10 @@ def _edge(lanes: Lanes) -> str:
         usable = code.variable(code.mask, "-1")
         with code.loop(0, n) as joint:
             ends = [code.let(f"load double, ptr {code.address('double', end, joint)}") for end in ("%a", "%b")]
-            way = code.let(f"fsub double {ends[1]}, {ends[0]}")
-            begin, length = (code.splat(code.let(f"fptrunc double {x} to {lanes.scalar}")) for x in (ends[0], way))
+            difference = code.let(f"fsub double {ends[1]}, {ends[0]}")
+            begin, length = (
+                code.splat(code.let(f"fptrunc double {x} to {lanes.scalar}")) for x in (ends[0], difference)
+            )
             value = code.multiply_add(length, share, begin)
             small = code.let(f"fcmp ole {code.V} {code.absolute(value)}, {code.constant(LARGEST_POSITION)}")
             usable.set(code.both(usable.get(), code.bits(small)))
@@ -139,8 +141,8 @@ def _edges(lanes: Lanes) -> str:
         square = code.variable("double", "0.0")
         with code.loop(0, n) as joint:
             ends = [code.let(f"load double, ptr {code.address('double', row, joint)}") for row in rows]
-            way = code.let(f"fsub double {ends[1]}, {ends[0]}")
-            square.set(code.let(f"fadd double {square.get()}, {code.let(f'fmul double {way}, {way}')}"))
+            difference = code.let(f"fsub double {ends[1]}, {ends[0]}")
+            square.set(code.let(f"fadd double {square.get()}, {code.let(f'fmul double {difference}, {difference}')}"))
         length = code.let(f"call double @llvm.sqrt.f64(double {square.get()})")
         steps = code.let(f"call double @llvm.ceil.f64(double {code.let(f'fdiv double {length}, %step')})")
         samples = code.plus(code.let(f"call i64 @llvm.fptosi.sat.i64.f64(double {steps})"), L)

@@ -1,7 +1,7 @@
 """The tables that the collision checker's machine code reads: one header of 64-bit numbers, and rows behind it.
 
 The code is the same for every robot and every world; only the tables differ. They are written by
-`geometry.tables` and read by `llvm_checker`, `llvm_convex`, `llvm_objects` and `llvm_distances`.
+`geometry.tables` and read by `check`, `convex`, `objects` and `distances`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Header(enum.IntEnum):
     JOINTS = enum.auto()
     GROUPS = enum.auto()
     FIRST_MOVING = enum.auto()
-    """Groups before this one stand still: they are not compared with the world."""
+    """Groups before this one are fixed to the base: they are not checked against the world."""
     GROUP_INTEGERS = enum.auto()
     GROUP_NUMBERS = enum.auto()
     SPHERES = enum.auto()
@@ -59,7 +59,7 @@ SPHERE_NUMBERS = 5
 
 
 class PieceKind(enum.IntEnum):
-    """Convex pieces with a ball around: what their support function looks like."""
+    """Convex pieces with a ball around, by the kind of their support function."""
 
     ROUND = 0
     """A segment along z and a disc across it: sphere, capsule, cylinder."""

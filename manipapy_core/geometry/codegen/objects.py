@@ -1,4 +1,4 @@
-"""How far points are from the objects of the world, as LLVM IR, one class per kind of object.
+"""Distances of points to the objects of the world as LLVM IR, one class per kind of object.
 
 A measure is whatever is cheapest to compare with a radius: a squared distance where a root would be needed, a signed
 distance otherwise. `excess` is negative where a ball of that radius reaches the object, `certain` where one that the
@@ -21,7 +21,7 @@ class ObjectCode(ABC):
 
     kind: ObjectKind
     convex = True
-    """False: there is no convex piece to look at when balls cannot decide."""
+    """False: there is no convex piece to check where balls leave it undecided."""
 
     def __init__(self, code: Code, numbers: str, integers: str):
         self.code, self.numbers, self.integers = code, numbers, integers
@@ -61,7 +61,7 @@ class ObjectCode(ABC):
 
 
 class AlignedBoxCode(ObjectCode):
-    """A box along the axes of the base: the kind that there is most of."""
+    """A box along the axes of the base, the most frequent kind."""
 
     kind = ObjectKind.ALIGNED_BOX
 
@@ -97,12 +97,12 @@ class AlignedBoxCode(ObjectCode):
         outside = [code.at_least_zero(x) for x in beyond]
         within = code.let(f"fcmp olt {code.V} {code.dot(outside, outside)}, {code.constant(SURFACE**2)}")
         deepest = _largest(code, beyond)
-        way = []
+        direction = []
         for excess, positive, x in zip(beyond, outside, offset):
             nearest = code.let(f"fcmp oge {code.V} {excess}, {deepest}")
             to_face = code.select(nearest, code.constant(1.0), code.constant(0.0))
-            way.append(code.with_sign_of(code.select(within, to_face, positive), x))
-        return _unit(code, self.turned_back(way))
+            direction.append(code.with_sign_of(code.select(within, to_face, positive), x))
+        return _unit(code, self.turned_back(direction))
 
 
 class BoxCode(AlignedBoxCode):
@@ -111,8 +111,8 @@ class BoxCode(AlignedBoxCode):
     kind = ObjectKind.BOX
 
     def offset(self, point: Vector3) -> Vector3:
-        way = super().offset(point)
-        return [self.code.dot(axis, way) for axis in self._axes()]
+        direction = super().offset(point)
+        return [self.code.dot(axis, direction) for axis in self._axes()]
 
     def turned_back(self, v: Vector3) -> list[str]:
         code, rows = self.code, self._axes()
