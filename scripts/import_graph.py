@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -181,10 +181,10 @@ def cycles(graph: Graph) -> list[list[str]]:
     return sorted(found)
 
 
-def shortest_path(graph: Graph, start: str, end: str) -> list[str] | None:
-    """Fewest imports from one module to another, both included; the first in alphabetical order among equals."""
-    before: dict[str, str] = {start: ""}
-    queue = deque([start])
+def shortest_path(graph: Graph, starts: Sequence[str], end: str) -> list[str] | None:
+    """Fewest imports from one of several modules to another, both included; among equals the earlier start wins."""
+    before = dict.fromkeys(starts, "")
+    queue = deque(starts)
     while queue:
         node = queue.popleft()
         if node == end:

@@ -55,7 +55,7 @@ def pybullet_limits(robot: Robot) -> dict[str, tuple[float, float]]:
     """Position limits [rad] of all revolute joints as PyBullet reads them; (-π, π) for continuous ones.
 
     Raises:
-        SimulationUnavailable: PyBullet is not installed; says how to install it.
+        SimulationUnavailable: PyBullet is not installed; the message names the extra.
     """
     from ..sim.bullet import BulletClient
     from ..sim.robot_file import load_robot

@@ -1,7 +1,7 @@
 """`TrajectoryPlanning`: joint and Cartesian trajectories and the dynamics along them, with ManipulaPy's API.
 
 Intended differences from ManipulaPy: double precision throughout; a goal beyond a joint limit is moved to the limit
-with a warning and the whole motion is planned to there (samples are never clipped); rotations take the shortest way;
+with a warning and the whole motion is planned to there (samples are never clipped); rotations take the shortest arc;
 efforts come from the exact dynamics.
 """
 

@@ -63,7 +63,7 @@ class URDFView:
         """Poses of all links in the frame of the root link.
 
         Args:
-            cfg: Joint positions [rad or m] by name (what is not named is 0), or one per actuated joint; all 0 if
+            cfg: Joint positions [rad or m] by name (missing ones are 0), or one per actuated joint; all 0 if
                 not given.
 
         Returns:

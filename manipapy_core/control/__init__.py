@@ -14,7 +14,8 @@ from .execution.goal import (
 )
 from .execution.validation import ValidatedGoal, prepare
 from .guard.checks import Action, Check, GuardSettings, Verdict
-from .guard.guard import CollisionAhead, Guard
+from .guard.collision import CollisionAhead, ForecastPolicy
+from .guard.guard import Guard
 from .guard.hold import Hold
 from .laws.law import GainError, Law
 from .laws.registry import LAWS, LawSwitcher, UnknownLaw, law_class, make_law
@@ -38,6 +39,7 @@ __all__ = [
     "Execution",
     "ExecutionSettings",
     "FilterSettings",
+    "ForecastPolicy",
     "GainError",
     "GoalPhase",
     "GoalRefused",

@@ -18,10 +18,11 @@ from ..model.chain import Chain
 from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
 from .execution.goal import GoalTolerances
+from .execution.preview import TrajectoryPreview
 from .execution.validation import ValidatedGoal, prepare
 from .fused_tick import prepare as prepare_steady
 from .guard.checks import Action, Check, Verdict
-from .guard.guard import CollisionAhead
+from .guard.collision import CollisionAhead
 from .guard.hold import Hold
 from .laws.law import Gains, Law
 from .laws.registry import make_law
@@ -97,6 +98,7 @@ class ArmController:
         """What a tick raised; its traceback says where. None if nothing ever did."""
         self._pipeline = ControlPipeline(chain, self.settings)
         self._inbox = Inbox()
+        self._preview = TrajectoryPreview(chain, self.settings.execution, self._pipeline.bounds)
         self._law = self._pipeline.switcher.law
         self._payload = self.settings.payload
         self._sequence = 0
@@ -186,8 +188,21 @@ class ArmController:
         self._pipeline.speed = float(share)
 
     def watch_for_collisions(self, forecast: CollisionAhead | None) -> None:
-        """What the guard asks in every tick how free the way is."""
+        """Has the guard slow or hold the arm as the newest forecast says; None: collisions are not forecast."""
         self._pipeline.guard.collision_ahead = forecast
+
+    def path_ahead(self, count: int, spacing: float) -> tuple[Array, float] | None:
+        """The part of the active trajectory that lies ahead, from one thread at a time.
+
+        Args:
+            count: Rows.
+            spacing: Trajectory time between two rows [s].
+
+        Returns:
+            Joint positions [rad or m], the present reference first, shape (count, n), and the present rate; None if
+            there is no active trajectory.
+        """
+        return self._preview.ahead(self._pipeline.execution, count, spacing)
 
     def status(self) -> Status:
         """A consistent picture of the last tick.

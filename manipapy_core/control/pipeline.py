@@ -218,7 +218,9 @@ class ControlPipeline:
         if self.switcher.starting:
             self.switcher.applied(last)
         wanted = self.switcher.step(state, reference, step)
-        verdict = self.guard.check_output(dt, state, reference, wanted, last, stiff=law.stiff, cartesian=law.cartesian)
+        verdict = self.guard.check_output(
+            now, dt, state, reference, wanted, last, stiff=law.stiff, cartesian=law.cartesian
+        )
         if verdict is PASSED:
             np.copyto(self._next, wanted)
         elif verdict.action is Action.SLOW:

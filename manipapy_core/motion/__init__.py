@@ -1,6 +1,7 @@
 """Motion: from a goal to a verified trajectory; planners, smooth paths, time laws, and plain point-to-point motions."""
 
 from .cartesian import straight_tip_motion
+from .collision_forecast import CollisionForecast, CollisionForecaster, ForecastSettings, PathPreview
 from .goals import Goal, JointGoal, NamedGoal, PoseGoal, RegionGoal, TipsGoal
 from .plan import plan, warm_up
 from .planners.registry import Planner
@@ -15,11 +16,15 @@ from .verify import Verification, verify
 
 __all__ = [
     "BlendedPath",
+    "CollisionForecast",
+    "CollisionForecaster",
+    "ForecastSettings",
     "Goal",
     "JointGoal",
     "LawRejected",
     "NamedGoal",
     "NoTimeLaw",
+    "PathPreview",
     "PlanPhase",
     "PlanResult",
     "PlanStatus",

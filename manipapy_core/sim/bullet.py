@@ -43,7 +43,7 @@ class BulletClient:
         """Open a server.
 
         Args:
-            gui: Show a window; otherwise nothing is drawn unless asked for.
+            gui: Open a window.
         """
         self.bullet = pybullet()
         if gui and sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):

@@ -14,6 +14,7 @@ from manipapy_core.control import (
     Action,
     ArmController,
     Check,
+    CollisionAhead,
     ControllerSettings,
     FilterSettings,
     GoalPhase,
@@ -211,6 +212,22 @@ def test_near_a_limit_the_long_way_decides(excess, quick):
     assert one.verdict.action is (Action.HOLD if excess > 0.0 else Action.OK)
 
 
+def slow_ahead() -> CollisionAhead:
+    ahead = CollisionAhead(stale_after=1e9)
+    ahead.update(0.5, 0.0)
+    return ahead
+
+
+def test_a_free_forecast_does_not_slow_ticks_down(twins):
+    ahead = CollisionAhead(stale_after=1e9)
+    ahead.update(1.0, 0.0)
+    twins.both(lambda c: c.watch_for_collisions(ahead))
+    before = twins.quickly
+    for _ in range(20):
+        twins.tick()
+    assert twins.quickly > before
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -221,7 +238,7 @@ def test_near_a_limit_the_long_way_decides(excess, quick):
         lambda c: c.set_law("pd_gravity"),
         lambda c: c.set_gains({"kp": 200.0}),
         lambda c: c.set_payload(Payload(0.5)),
-        lambda c: c.watch_for_collisions(lambda state, reference: 0.5),
+        lambda c: c.watch_for_collisions(slow_ahead()),
         lambda c: c.fail(RuntimeError("a test")),
         lambda c: c.submit(JointTrajectory([1.0], [HOME["ur5" if c.chain.n == 6 else "panda"]])),
     ],

@@ -14,8 +14,10 @@ from manipapy_core.control import (
     Action,
     ArmController,
     Check,
+    CollisionAhead,
     ControllerSettings,
     ErrorCode,
+    ForecastPolicy,
     GoalTolerances,
     GuardSettings,
     JointTolerance,
@@ -227,20 +229,63 @@ def test_an_obstacle_ahead_slows_the_arm_and_then_holds_it():
     rig = Rig.of("ur5").run(0.05)
     goal = rig.controller.submit(move(UR5, AWAY["ur5"], 3.0))
     rig.run(0.8)
-    free = [1.0]
-    rig.controller.watch_for_collisions(lambda state, reference: free[0])
-    free[0] = 0.2
+    ahead = CollisionAhead(stale_after=1e9)
+    rig.controller.watch_for_collisions(ahead)
+    ahead.update(0.2, 0.0, describe=lambda: "forearm_link near box")
     rig.run(1.0)
     assert rig.controller.status().rate == pytest.approx(0.2, abs=0.01)
+    assert "forearm_link near box" in rig.controller.status().verdict.text
     assert goal.outcome is None and np.abs(rig.arm.qd).max() < 0.2
-    free[0] = 0.0
+    ahead.update(0.0, 0.0)
     mark = rig.mark()
     rig.run(1.0)
     assert held(rig).check is Check.COLLISION and rig.still_within(mark, 0.3)
-    free[0] = np.nan
+    ahead.update(np.nan, 0.0)
     again = rig.controller.submit(move(UR5, AWAY["ur5"], 3.0))
     rig.run(0.2)
     assert again.outcome is not None, "a forecast that is not a number is no permission"
+
+
+@pytest.mark.parametrize("policy", list(ForecastPolicy))
+def test_a_stale_forecast_holds_the_arm_only_where_it_is_required(policy):
+    rig = Rig.of("ur5").run(0.05)
+    ahead = CollisionAhead(policy, stale_after=0.1)
+    ahead.update(1.0, rig.controller.status().time)
+    rig.controller.watch_for_collisions(ahead)
+    goal = rig.controller.submit(move(UR5, AWAY["ur5"], 3.0))
+    rig.run(0.05)
+    assert goal.outcome is None and not ahead.warning(rig.controller.status().time)
+    rig.run(1.0)
+    if policy is ForecastPolicy.REQUIRE:
+        assert "age of the collision forecast" in held(rig).text and goal.outcome is not None
+    else:
+        assert goal.outcome is None and rig.controller.status().held is None
+    assert ("old" in ahead.warning(rig.controller.status().time)) == (policy is not ForecastPolicy.OFF)
+
+
+def test_a_forecast_without_a_fresh_world_is_not_enough_where_one_is_required():
+    for policy in (ForecastPolicy.USE, ForecastPolicy.REQUIRE):
+        ahead = CollisionAhead(policy)
+        ahead.update(1.0, 0.0, world_fresh=False)
+        assert (ahead.verdict(0.01).action is Action.HOLD) == (policy is ForecastPolicy.REQUIRE)
+        assert "world" in ahead.warning(0.01)
+
+
+def test_the_path_ahead_is_what_is_executed_next():
+    rig = Rig.of("ur5").run(0.05)
+    assert rig.controller.path_ahead(5, 0.02) is None
+    rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
+    rig.run(0.5)
+    rows, rate = rig.controller.path_ahead(11, 0.02)
+    assert rate == 1.0
+    for row in rows:
+        np.testing.assert_allclose(rig.controller.status().q_ref, row, atol=1e-9)
+        rig.run(0.02)
+    rig.controller.cancel()
+    rig.run(0.05)
+    rows, rate = rig.controller.path_ahead(3, 0.02)
+    assert 0.0 < rate < 1.0
+    np.testing.assert_allclose(rig.controller.status().q_ref, rows[0], atol=1e-9)
 
 
 def test_ticks_that_come_late_slow_the_arm_down():

@@ -19,7 +19,7 @@ from manipapy_core.ik import IKStatus
 Q = np.array([0.3, -1.2, 1.4, -1.7, -1.57, 0.2])
 
 
-class Asked:
+class RecordedCommands:
     """Recorded commands of the buttons."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Asked:
     def move(self, q: np.ndarray) -> str:
         self.moves.append(q)
         if len(self.moves) > 1:
-            raise InputError("there is no way there")
+            raise InputError("no path found")
         return "the arm has arrived"
 
     def hold(self) -> str:
@@ -38,14 +38,14 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def asked():
-    return Asked()
+def recorded():
+    return RecordedCommands()
 
 
 @pytest.fixture(scope="module")
-def view(asked):
+def view(recorded):
     robot = Robot.from_urdf("ur5")
-    commands = Commands(plan=lambda q: "", move=asked.move, hold=asked.hold, reset=lambda: "")
+    commands = Commands(plan=lambda q: "", move=recorded.move, hold=recorded.hold, reset=lambda: "")
     with ArmView(robot, robot.chain("base_link", "tool0"), commands, port=18080) as view:
         yield view
 
@@ -99,7 +99,7 @@ def test_invalid_port_is_refused():
 
 
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt install chromium")
-def test_browser_shows_and_moves_the_arm(view, asked):
+def test_browser_shows_and_moves_the_arm(view, recorded):
     view.goal.set_goal(Q)
     view.show_status("**OK** · computed_torque · 1000 Hz")
     with Browser(view.url) as browser:
@@ -111,8 +111,8 @@ def test_browser_shows_and_moves_the_arm(view, asked):
         browser.wait_for(lambda: browser.screenshot() != before, "the arm to move in the image")
         browser.click("Move")
         browser.wait_for(lambda: "the arm has arrived" in browser.text, "the answer")
-        np.testing.assert_array_equal(asked.moves[-1], Q)
+        np.testing.assert_array_equal(recorded.moves[-1], Q)
         browser.click("Move")
-        browser.wait_for(lambda: "there is no way there" in browser.text, "the refusal")
+        browser.wait_for(lambda: "no path found" in browser.text, "the refusal")
         browser.click("Hold")
-        browser.wait_for(asked.held.is_set, "the hold")
+        browser.wait_for(recorded.held.is_set, "the hold")

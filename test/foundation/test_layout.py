@@ -15,7 +15,10 @@ FOLDERS = [
     *("manipapy_core", "manipapy_ros", "manipapy_msgs", "launch", "config"),
     *("test", "examples", "benchmarks", "docs"),
 ]
-FILES = ["package.xml", "setup.py", "setup.cfg", "README.md", "Makefile", "LICENSE", ".ci/run"]
+FILES = [
+    *("package.xml", "setup.py", "setup.cfg", "Makefile", ".ci/run", ".pre-commit-config.yaml"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs/architecture.md", "docs/glossary.md"),
+]
 
 EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "capability"}
 EXTRAS |= {"viewer", "gpu", "plots", "big", "test", "all"}

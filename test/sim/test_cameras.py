@@ -22,7 +22,7 @@ CAMERA = StereoCamera(Pinhole.from_field_of_view(320, 240, 1.0), 0.08, LEFT)
 RED = (1.0, 0.0, 0.0, 1.0)
 
 
-def see(camera: StereoCamera, *items: SceneObject) -> StereoFrame:
+def render_frame(camera: StereoCamera, *items: SceneObject) -> StereoFrame:
     with SimWorld() as world, RenderReplica() as replica:
         for item in items:
             world.spawn(item)
@@ -65,7 +65,7 @@ def test_matrices_follow_camera_info():
 @pytest.mark.parametrize("position", [(0.1, 0.05, 0.1), (0.3, 0.2, 0.25), (0.0, -0.3, 0.0)])
 @pytest.mark.parametrize("shape", [SphereGeometry(0.04), BoxGeometry([0.05, 0.05, 0.05])])
 def test_objects_project_by_the_camera_matrix(position, shape):
-    frame = see(CAMERA, SceneObject("target", shape, at(position), rgba=RED))
+    frame = render_frame(CAMERA, SceneObject("target", shape, at(position), rgba=RED))
     point = lie.inverse(LEFT) @ [*position, 1.0]
     for image, P in ((frame.left, CAMERA.P_left), (frame.right, CAMERA.P_right)):
         u, v, w = P @ point
@@ -78,7 +78,7 @@ def test_objects_project_by_the_camera_matrix(position, shape):
 
 def test_sphere_depth_is_accurate_to_a_millimetre():
     position, radius = np.array([0.2, 0.0, 0.1]), 0.1
-    frame = see(CAMERA, SceneObject("ball", SphereGeometry(radius), at(position), rgba=RED))
+    frame = render_frame(CAMERA, SceneObject("ball", SphereGeometry(radius), at(position), rgba=RED))
     centre = (lie.inverse(LEFT) @ [*position, 1.0])[:3]
     rays = CAMERA.pinhole.rays()
     # |t ray − centre| = radius, the nearer solution; t is the depth because rays have z = 1.
@@ -98,7 +98,7 @@ def test_tilted_board_depth_is_exact_at_every_pixel():
     rotation = lie.exp_so3([0.5, 0.6, 0.1])
     T_left_board = at([0.02, 0.01, 0.9], rotation)
     board = SceneObject("board", BoxGeometry([0.5, 0.5, 0.02]), LEFT @ T_left_board, rgba=RED)
-    frame = see(CAMERA, board)
+    frame = render_frame(CAMERA, board)
     normal = rotation[:, 2]
     surface = T_left_board[:3, 3] - np.sign(normal @ T_left_board[:3, 3]) * 0.01 * normal
     truth = (surface @ normal) / (CAMERA.pinhole.rays() @ normal)
@@ -111,7 +111,7 @@ def test_tilted_board_depth_is_exact_at_every_pixel():
 def test_arbitrary_principal_point_and_focal_lengths():
     pinhole = Pinhole(200, 160, 210.0, 190.0, 90.0, 85.5)
     camera = StereoCamera(pinhole, 0.05, np.eye(4))
-    frame = see(camera, SceneObject("can", CylinderGeometry(0.03, 0.06), at([0.05, -0.04, 0.8]), rgba=RED))
+    frame = render_frame(camera, SceneObject("can", CylinderGeometry(0.03, 0.06), at([0.05, -0.04, 0.8]), rgba=RED))
     np.testing.assert_allclose(middle_of_red(frame.left), pinhole.project([0.05, -0.04, 0.8]), atol=1.0)
 
 
@@ -138,9 +138,9 @@ def test_arm_is_rendered_at_its_pose():
         replica.load(content)
         frame = replica.stereo(CAMERA, view)
     points = CAMERA.pinhole.rays() * np.where(np.isfinite(frame.depth), frame.depth, 0.0)[..., None]
-    seen = np.isfinite(frame.depth)
-    assert seen.sum() > 3000
-    world_points = points[seen] @ LEFT[:3, :3].T + LEFT[:3, 3]
+    hit = np.isfinite(frame.depth)
+    assert hit.sum() > 3000
+    world_points = points[hit] @ LEFT[:3, :3].T + LEFT[:3, 3]
     # Every rendered point belongs to the arm, so it is near the line of its joints.
     joints = np.array([T[:3, 3] for T in kinematics.link_poses(arm("ur5").tree(), HOME["ur5"])])
     spine = np.concatenate([np.linspace(a, b, 20) for a, b in pairwise(joints[:-3])])

@@ -74,6 +74,8 @@ class Execution:
         self._waiting: ValidatedGoal | None = None
         self._plan: ValidatedGoal | None = None
         self._settling_since = 0.0
+        self.begun: tuple[ValidatedGoal, Array, float] | None = None
+        """Goal that was taken up last, the reference at that moment, shape (3, n), and the time [s]."""
         self.path_tolerance, self._checks_velocity = np.zeros(chain.n), False
         """Of the goal that is being executed [rad or m], shape (n,); whether it has one on velocities, too."""
 
@@ -90,6 +92,11 @@ class Execution:
     def time(self) -> float:
         """Trajectory time of the goal [s]."""
         return self._clock.t if self._plan is not None else 0.0
+
+    @property
+    def clock_time(self) -> float:
+        """Trajectory time [s], also of a goal that has been cancelled."""
+        return self._clock.t
 
     @property
     def rate(self) -> float:
@@ -195,7 +202,9 @@ class Execution:
 
     def _take_up(self, plan: ValidatedGoal, now: float) -> bool:
         try:
+            started = self._block.copy()
             self._clock.start(self._course.begin(plan, self.reference, now))
+            self.begun = plan, started, now
         except GoalRefused as refusal:
             plan.ending.settle(refusal.outcome())
             return False

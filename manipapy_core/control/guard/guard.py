@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...checks import joint_units
@@ -13,6 +11,7 @@ from ...trajectory.bounds import BrakingLimits
 from ...typing import Array
 from ..state import Reference, State
 from .checks import PASSED, Action, Check, GuardSettings, Verdict
+from .collision import SLOWEST, CollisionAhead
 from .measures import (
     EFFORT,
     LARGEST,
@@ -28,12 +27,6 @@ from .measures import (
     lost_time,
     measures_kernel,
 )
-
-SLOWEST = 0.05
-"""Trajectories never run slower than this share while the guard says SLOW."""
-
-CollisionAhead = Callable[[State, Reference], float]
-"""Rate at which the arm may go on, 1 to 0, where 0 is a hold. Runs in the loop: it must read, not compute."""
 
 
 class Guard:
@@ -61,7 +54,7 @@ class Guard:
         bounds = bounds or BrakingLimits.of(chain, self.settings.brake_factor)
         self.period = period
         self.collision_ahead: CollisionAhead | None = None
-        """Says how free the way is; none: nothing is known about obstacles."""
+        """The newest collision forecast; None: collisions are not forecast."""
         self.held: Verdict | None = None
         """Why the arm is held or stopped; None while it is not."""
         self._units = joint_units(chain)
@@ -156,7 +149,7 @@ class Guard:
         s, (shortest, longest) = self.settings, self._usual
         return (
             self.held is None
-            and self.collision_ahead is None
+            and (self.collision_ahead is None or self.collision_ahead.free(now))
             and shortest <= dt <= longest
             and -s.clock_ahead <= now - stamp <= s.state_hold_after
             and stamp > self._stamp
@@ -174,6 +167,7 @@ class Guard:
 
     def check_output(
         self,
+        now: float,
         dt: float,
         state: State,
         reference: Reference,
@@ -186,6 +180,7 @@ class Guard:
         """May the arm get these efforts?
 
         Args:
+            now: Time of the tick [s].
             dt: Since the last tick [s].
             state: What the arm does.
             reference: What it should do.
@@ -210,7 +205,7 @@ class Guard:
         if cartesian:
             slow = _worse(slow, self._singular(state))
         if slow.action < Action.HOLD and self.collision_ahead is not None:
-            slow = _worse(slow, self._collision(state, reference))
+            slow = _worse(slow, self.collision_ahead.verdict(now))
         if slow.action < Action.HOLD and dt > self.settings.late_slow:
             slow = _worse(slow, self._late(dt))
         return slow
@@ -305,15 +300,6 @@ class Guard:
         limit = s.singular_hold if action is Action.HOLD else s.singular_slow
         what, speed = "condition number of the tip", _share(share) if rising else 1.0
         return Verdict(action, Check.SINGULAR, what, None, number, limit, "1", speed)
-
-    def _collision(self, state: State, reference: Reference) -> Verdict:
-        assert self.collision_ahead is not None
-        free = float(self.collision_ahead(state, reference))
-        if free >= 1.0:
-            return PASSED
-        # Not `free <= 0`: a forecast that is not a number holds the arm.
-        action = Action.SLOW if free > 0.0 else Action.HOLD
-        return Verdict(action, Check.COLLISION, "free way ahead", None, free, 1.0, "of full speed", _share(free))
 
     def _late(self, dt: float) -> Verdict:
         s = self.settings

@@ -97,7 +97,7 @@ class StereoProcess:
         return self._take(0.0) if self._busy else None
 
     def wait(self, timeout: float = 30.0) -> StereoFrame | int:
-        """The frame asked for, as soon as it is there; see `poll`.
+        """Wait for the requested frame; see `poll`.
 
         Raises:
             RenderError: None came in time [s], none was requested, or the process died.
