@@ -22,7 +22,7 @@ from manipapy_ros.bringup.description import LOG_LEVELS, BringupError, configure
 from manipapy_ros.bringup.launch import TRUTHS
 from manipapy_ros.common.names import local_discovery
 
-# Discovery stays on this machine unless the user says otherwise.
+# Discovery is restricted to this machine, unless the environment sets it.
 os.environ.update(local_discovery())
 
 ARGUMENTS = [
@@ -47,7 +47,7 @@ ARGUMENTS = [
 
 
 def _check(context: LaunchContext) -> None:
-    """launch_ros only warns of a missing file, and the node would come up as the robot of its default."""
+    """Refuse a missing file: launch_ros only warns, and the node would start with its default robot."""
     path = LaunchConfiguration("params_file").perform(context)
     if not Path(path).is_file():
         raise BringupError(
@@ -56,7 +56,7 @@ def _check(context: LaunchContext) -> None:
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The node and, with autostart, its way from unconfigured to active."""
+    """The node and, with autostart, its transitions to active."""
     node = LifecycleNode(
         package="manipapy",
         executable="model_server",

@@ -1,4 +1,4 @@
-"""Starts RViz with the layout of manipapy, beside whatever already runs.
+"""Starts RViz with the layout of manipapy, beside running nodes.
 
 Example: `ros2 launch manipapy rviz.launch.py use_sim_time:=true namespace:=left`
 """
@@ -13,7 +13,7 @@ from launch_ros.actions import Node
 from manipapy_ros.bringup.launch import TRUTHS, rviz_node
 from manipapy_ros.common.names import absolute_namespace, local_discovery
 
-# As the nodes that it shows: discovery stays on this machine unless the user says otherwise.
+# Discovery is restricted to this machine, unless the environment sets it.
 os.environ.update(local_discovery())
 
 
@@ -23,7 +23,7 @@ def _rviz(context: LaunchContext) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Two arguments and RViz."""
+    """Arguments and RViz."""
     return LaunchDescription(
         [
             DeclareLaunchArgument("namespace", default_value="", description="Namespace of the robot"),

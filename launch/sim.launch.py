@@ -10,5 +10,5 @@ from manipapy_ros.bringup.launch import bringup_description
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The arguments, and the nodes that manipapy_ros/bringup/description.py names for them."""
+    """Arguments and nodes, as manipapy_ros/bringup/description.py describes them."""
     return bringup_description(BringupMode.SIM)

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 console = Console(highlight=False, soft_wrap=True)
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
-Seconds = Annotated[Optional[float], typer.Option(help="End after so long [s]; until Ctrl-C when not given.")]  # noqa: UP045
+Seconds = Annotated[Optional[float], typer.Option(help="Stop after so long [s]; default: on Ctrl-C.")]  # noqa: UP045
 
-Values = Annotated[Optional[list[str]], typer.Argument(help="Numbers, negative ones too.")]  # noqa: UP045
-Joints = Annotated[bool, typer.Option("--joints", help="They are joint positions [rad or m], base first.")]
-Pose = Annotated[bool, typer.Option("--pose", help="They are x y z [m] qx qy qz qw of tip in base.")]
-Named = Annotated[str, typer.Option(help="A name that the planner knows, such as home, instead of numbers.")]
-Straight = Annotated[bool, typer.Option("--straight", help="With --pose: the tip goes in a straight line.")]
-Speed = Annotated[float, typer.Option(help="Share of the limits of velocity and acceleration.")]
+Values = Annotated[Optional[list[str]], typer.Argument(help="Numbers, also negative ones.")]  # noqa: UP045
+Joints = Annotated[bool, typer.Option("--joints", help="The numbers are joint positions [rad or m], base first.")]
+Pose = Annotated[bool, typer.Option("--pose", help="The numbers are x y z [m] qx qy qz qw of the tip in the base.")]
+Named = Annotated[str, typer.Option(help="Named goal, such as home, instead of numbers.")]
+Straight = Annotated[bool, typer.Option("--straight", help="With --pose: move the tip along a straight line.")]
+Speed = Annotated[float, typer.Option(help="Share of the velocity and acceleration limits.")]
 PlannerName = Annotated[str, typer.Option(help="rrt_connect, optimal, straight, potential_field or ompl.")]
 
 
 class NoRos(ManipapyError):
-    """A command that needs ROS where there is none."""
+    """A command that needs ROS 2, which is not installed."""
 
     def __init__(self, missing: str):
         super().__init__(
             f"this command needs ROS 2, and {missing} is not installed; run `make setup`, or source a ROS 2 Jazzy "
-            "with manipapy_msgs built. `manipapy doctor` says more"
+            "with manipapy_msgs built. See `manipapy doctor`"
         )
         self.missing = missing
 
@@ -58,31 +58,33 @@ def register(app: typer.Typer) -> None:
 
 def up(
     robot: Annotated[str, typer.Option(help="A name from config/, or a URDF or xacro file.")] = "ur5",
-    mode: Annotated[BringupMode, typer.Option(help="What stands behind joint_states.")] = BringupMode.SIM,
+    xacro_args: Annotated[str, typer.Option(help="For a xacro file: name:=value, separated by spaces.")] = "",
+    mode: Annotated[BringupMode, typer.Option(help="Source of joint_states.")] = BringupMode.SIM,
     namespace: Namespace = "",
-    scene: Annotated[str, typer.Option(help="Around a simulated arm; empty for nothing.")] = "table",
-    params_file: Annotated[str, typer.Option(help="Parameters that win over config/<robot>.yaml.")] = "",
-    use_sim_time: Annotated[Optional[bool], typer.Option(help="As the mode needs it when not given.")] = None,  # noqa: UP045
-    hand_off: Annotated[HandOff, typer.Option(help="What leaves for real hardware.")] = HandOff.TRAJECTORY,
-    far_side_timeout: Annotated[float, typer.Option(help="When the hardware holds without efforts [s].")] = 0.0,
+    scene: Annotated[str, typer.Option(help="Scene of a simulated arm; empty for none.")] = "table",
+    params_file: Annotated[str, typer.Option(help="Parameters that override config/<robot>.yaml.")] = "",
+    use_sim_time: Annotated[Optional[bool], typer.Option(help="Default: as the mode needs it.")] = None,  # noqa: UP045
+    hand_off: Annotated[HandOff, typer.Option(help="Interface to real hardware.")] = HandOff.TRAJECTORY,
+    far_side_timeout: Annotated[float, typer.Option(help="Effort timeout of the hardware [s].")] = 0.0,
     law: Annotated[str, typer.Option(help="Control law, such as computed_torque.")] = "",
     on_failure: Annotated[str, typer.Option(help="When a node dies: stop or restart.")] = "stop",
     autostart: Annotated[bool, typer.Option(help="Configure and activate.")] = True,
     log_level: Annotated[str, typer.Option(help="debug, info, warn, error or fatal.")] = "info",
     gui: Annotated[bool, typer.Option(help="Show PyBullet's window.")] = False,
     planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
-    perception: Annotated[bool, typer.Option(help="Also see: stereo pictures to obstacles.")] = False,
-    capability: Annotated[bool, typer.Option(help="Also publish what the tip can do.")] = False,
-    viewer: Annotated[bool, typer.Option(help="Also show everything on a web page of this machine.")] = False,
+    perception: Annotated[bool, typer.Option(help="Also start perception: stereo images to obstacles.")] = False,
+    capability: Annotated[bool, typer.Option(help="Also start capability: polytopes of the tip.")] = False,
+    viewer: Annotated[bool, typer.Option(help="Also start the viewer, a web page of this machine.")] = False,
     real_time_factor: Annotated[float, typer.Option(help="Simulated seconds per second.")] = 1.0,
     seconds: Seconds = None,
 ) -> None:
-    """Start model server, controller and a simulated, mocked or real arm, and look after them."""
+    """Start model server, controller and a simulated, mocked or real arm, and supervise them."""
     _require_ros()
-    from .up import run
+    from .supervisor import run_bringup
 
     options = Options(
         robot=robot,
+        xacro_args=xacro_args,
         mode=mode,
         namespace=namespace,
         use_sim_time=use_sim_time,
@@ -99,7 +101,9 @@ def up(
         viewer=viewer,
         real_time_factor=real_time_factor,
     )
-    raise typer.Exit(run(describe(options), policy=on_failure, autostart=autostart, seconds=seconds, console=console))
+    bringup = describe(options)
+    code = run_bringup(bringup, policy=on_failure, autostart=autostart, seconds=seconds, console=console)
+    raise typer.Exit(code)
 
 
 def move(
@@ -134,7 +138,7 @@ def plan(
     speed: Speed = 0.3,
     planner: PlannerName = "",
 ) -> None:
-    """Plan a motion without moving, and print how long it takes and where the time went."""
+    """Plan a motion without moving, and print its duration and the planning times."""
     numbers = _numbers(values or [])
     _require_ros()
     from ..client.goal_text import motion_request
@@ -146,9 +150,9 @@ def plan(
 
 def state(
     namespace: Namespace = "",
-    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeatedly, until Ctrl-C.")] = False,
 ) -> None:
-    """Print where the joints and the tip are, and how the controller is doing."""
+    """Print the state of the joints, the tip and the controller."""
     from rich.live import Live
 
     with _robot(namespace) as robot:
@@ -164,26 +168,26 @@ def state(
 
 
 def hold(namespace: Namespace = "") -> None:
-    """Bring the arm to rest, whatever it is doing."""
+    """Bring the arm to rest."""
     with _robot(namespace) as robot:
         console.print(escape(robot.arm.hold()))
 
 
 def reset(namespace: Namespace = "") -> None:
-    """Let an arm move again that the guard has stopped."""
+    """End a stop of the guard."""
     with _robot(namespace) as robot:
         console.print(escape(robot.arm.reset()))
 
 
 def _numbers(words: list[str]) -> list[float]:
-    """Numbers apart by spaces or commas; what is no option of the command ends up here as well."""
+    """Numbers separated by spaces or commas; unknown options end up here as well."""
     found = []
     for word in " ".join(words).replace(",", " ").split():
         try:
             found.append(float(word))
         except ValueError:
             raise InputError(
-                f"{word!r} is neither a number nor an option of this command; write numbers apart by spaces or "
+                f"{word!r} is neither a number nor an option of this command; separate numbers by spaces or "
                 "commas, such as --joints 0 -1.2 1.4 -0.7 0.5 2 (--help lists the options)"
             ) from None
     return found

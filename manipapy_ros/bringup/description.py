@@ -1,6 +1,6 @@
-"""Which nodes run, with which parameters, for a simulated, a mocked and a real arm.
+"""The nodes of a bringup and their parameters, for a simulated, a mocked and a real arm.
 
-Plain data: neither rclpy nor launch is imported here. `launch/*.launch.py` hands it to launch_ros, `supervisor.py`
+Plain data: neither rclpy nor launch is imported here. `launch/*.launch.py` passes it to launch_ros, `supervisor.py`
 starts the same processes where launch_ros is not installed.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from manipapy_core.errors import InputError
 
-from ..common.names import FASTEST_PACE, SLOWEST_PACE, TRAJECTORY_CONTROLLER, absolute_namespace, local_discovery
+from ..common.names import MAX_REAL_TIME_FACTOR, MIN_REAL_TIME_FACTOR, TRAJECTORY_CONTROLLER, absolute_namespace, local_discovery
 
 Value = bool | int | float | str
 PACKAGE = "manipapy"
@@ -23,23 +23,23 @@ LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
 class BringupMode(enum.Enum):
-    """What stands behind `joint_states`."""
+    """Source of `joint_states`."""
 
     SIM = "sim"
     """PyBullet, controlled by efforts at 1 kHz."""
     MOCK = "mock"
-    """A stand-in that speaks the topics of ros2_control and follows every trajectory exactly."""
+    """A mock with the interfaces of ros2_control, which follows every trajectory exactly."""
     HARDWARE = "hardware"
     """The driver of the robot, started by its own launch file."""
 
 
 class HandOff(enum.Enum):
-    """What leaves Python on the way to a real arm."""
+    """Interface to a real arm."""
 
     TRAJECTORY = "trajectory"
-    """Whole trajectories to joint_trajectory_controller: a Python process that dies leaves no torque applied."""
+    """Trajectories to joint_trajectory_controller: a Python process that dies leaves no torque applied."""
     EFFORT = "effort"
-    """Efforts, a thousand times a second; only where the far side goes to a hold when they stop coming."""
+    """Efforts at 1 kHz; only where the far side holds the arm when they stop."""
 
 
 class BringupError(InputError):
@@ -48,36 +48,38 @@ class BringupError(InputError):
 
 @dataclass(frozen=True)
 class Options:
-    """What a user chooses; the arguments of `manipapy up` and of the launch files."""
+    """Options of a bringup: the arguments of `manipapy up` and of the launch files."""
 
     robot: str = "ur5"
     """A robot with a file of that name in config/, or the path of a URDF or xacro file."""
+    xacro_args: str = ""
+    """Arguments of a xacro file: name:=value, separated by spaces."""
     mode: BringupMode = BringupMode.SIM
     namespace: str = ""
     use_sim_time: bool | None = None
     """None: as the mode needs it."""
     params_file: str = ""
-    """Read after config/<robot>.yaml, so that it wins."""
+    """Parameter file that overrides config/<robot>.yaml."""
     scene: str = "table"
-    """What stands around a simulated arm: a bundled scene, a file, or empty for nothing."""
+    """Scene of a simulated arm: a bundled scene, a file, or empty for none."""
     hand_off: HandOff = HandOff.TRAJECTORY
     far_side_timeout: float = 0.0
-    """After how many seconds without an effort command the real arm holds by itself; needed for `HandOff.EFFORT`."""
+    """Time without an effort command after which the real arm holds by itself [s]; needed for `HandOff.EFFORT`."""
     law: str = ""
-    """Control law; empty: as the parameters say."""
+    """Control law; empty: that of the parameters."""
     log_level: str = "info"
     gui: bool = False
     """Show PyBullet's window."""
     planner: bool = True
     """Also start the planner."""
     perception: bool = False
-    """Also see: the simulation gets a stereo camera; a real arm brings its own."""
+    """Also start perception: the simulation gets a stereo camera; a real arm needs one."""
     capability: bool = False
-    """Also publish what the tip can do: polytopes, live."""
+    """Also start capability, which publishes polytopes."""
     viewer: bool = False
-    """Also show everything on a web page of this machine."""
+    """Also start the viewer, a web page of this machine."""
     real_time_factor: float = 1.0
-    """Simulated seconds per second; below 1 a small machine has time for everything."""
+    """Simulated seconds per second; below 1 for slow machines."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,16 @@ class NodeSpec:
     """One process: a node of this package."""
 
     executable: str
-    """Module of manipapy_ros, and file of that name in lib/manipapy; also the name of the node."""
+    """Package of manipapy_ros and file in lib/manipapy; also the name of the node."""
     parameters: Mapping[str, Value]
-    """Win over those of the files."""
+    """Override those of the files."""
     params_files: tuple[str, ...]
-    """In the order in which they are read: later ones win."""
+    """In the order in which they are read: later ones override."""
     remappings: tuple[tuple[str, str], ...] = ()
     """Old and new name of topics."""
 
     def ros_arguments(self, namespace: str, log_level: str) -> list[str]:
-        """What follows `--ros-args` on the command line."""
+        """Arguments after `--ros-args`."""
         words = ["-r", f"__ns:={namespace}"] if namespace else []
         for old, new in self.remappings:
             words += ["-r", f"{old}:={new}"]
@@ -105,24 +107,24 @@ class NodeSpec:
         return [*words, "--log-level", log_level]
 
     def command(self, namespace: str, log_level: str) -> list[str]:
-        """The process as a command line, with the Python that runs this one."""
+        """Command line of the process, with the Python of this one."""
         module = f"manipapy_ros.{self.executable}.node"
         return [sys.executable, "-m", module, "--ros-args", *self.ros_arguments(namespace, log_level)]
 
 
 @dataclass(frozen=True)
 class Bringup:
-    """Everything that a starter needs to know."""
+    """Processes, names and environment of a bringup."""
 
     options: Options
     nodes: tuple[NodeSpec, ...]
-    """In the order in which they are configured and activated; they are taken down in reverse."""
+    """In the order in which they are configured and activated; they are stopped in reverse."""
     trajectory_action: str
-    """Where trajectories go, relative to the namespace."""
+    """Action for trajectories, relative to the namespace."""
     holds: tuple[str, ...]
-    """Trigger services that make the arm hold, relative to the namespace."""
+    """Trigger services that hold the arm, relative to the namespace."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Additions to the environment of every process."""
+    """Additional environment variables of every process."""
 
     @property
     def namespace(self) -> str:
@@ -142,17 +144,19 @@ def describe(options: Options) -> Bringup:
     """The processes for these options.
 
     Raises:
-        BringupError: Options that contradict each other, or that this machine cannot fulfil.
+        BringupError: Options that contradict each other, or files that do not exist.
     """
     _check(options)
     files = tuple(str(path) for path in (_robot_file(options.robot), _user_file(options)) if path is not None)
     simulated = options.mode is BringupMode.SIM
     use_sim_time = simulated if options.use_sim_time is None else options.use_sim_time
-    # rclpy listens to /clock; two simulations side by side each have a clock of their own.
+    # rclpy subscribes to /clock; each of several simulations has a clock of its own.
     remappings = (("/clock", "clock"),) if simulated and absolute_namespace(options.namespace) else ()
     common: dict[str, Value] = {"use_sim_time": use_sim_time}
     if _robot_file(options.robot) is None:
         common["robot"] = options.robot
+    if options.xacro_args:
+        common["xacro_args"] = options.xacro_args
 
     def node(executable: str, **parameters: Value) -> NodeSpec:
         return NodeSpec(executable, {**common, **parameters}, files, remappings)
@@ -160,13 +164,14 @@ def describe(options: Options) -> Bringup:
     model_server = node("model_server")
     law: dict[str, Value] = {"law": options.law} if options.law else {}
     own_action, own_hold = "controller/follow_joint_trajectory", "controller/hold"
+    holds: tuple[str, ...]
     if simulated:
         # The source of /clock cannot follow it.
-        eyes: dict[str, Value] = {}
+        camera: dict[str, Value] = {}
         if options.perception:
-            eyes = {"camera.enabled": True, "camera.rate": 4.0, "camera.encoding": "mono8"}
+            camera = {"camera.enabled": True, "camera.rate": 4.0, "camera.encoding": "mono8"}
         pace: dict[str, Value] = {"real_time_factor": float(options.real_time_factor)}
-        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui, **pace, **eyes)
+        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui, **pace, **camera)
         nodes: Sequence[NodeSpec] = (bridge, model_server, node("controller", **law))
         action, holds = own_action, (own_hold,)
     elif options.hand_off is HandOff.EFFORT:
@@ -176,7 +181,7 @@ def describe(options: Options) -> Bringup:
         nodes = (model_server,) if options.mode is BringupMode.HARDWARE else (node("mock_hardware"), model_server)
         action, holds = f"{TRAJECTORY_CONTROLLER}/follow_joint_trajectory", ()
     if options.planner:
-        # A simulated world is known: the planner counts with what stands in it, or sees what can be moved.
+        # The planner knows the simulated scene; with perception, movable objects are perceived instead.
         known: dict[str, Value] = {"scene": options.scene, "scene_movable": not options.perception}
         nodes = (*nodes, node("planner", **(known if simulated else {})))
     if options.perception:
@@ -191,7 +196,7 @@ def describe(options: Options) -> Bringup:
 
 
 def config_folders() -> list[Path]:
-    """Where parameter files may be: the source tree, then where pip and colcon put data files."""
+    """Folders of parameter files: the source tree, then the data folders of pip and colcon."""
     prefixes = [sys.prefix, *filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))]
     installed = [Path(prefix) / "share" / PACKAGE / "config" for prefix in prefixes]
     return [Path(__file__).resolve().parents[2] / "config", *installed]
@@ -207,7 +212,7 @@ def configured_robots() -> dict[str, Path]:
 
 
 def yaml_scalar(value: Value) -> str:
-    """A value as `-p name:=value` wants it: strings quoted, or `007` and `on` would become numbers and truths."""
+    """A value for `-p name:=value`: strings are quoted, or `007` and `on` would become numbers and booleans."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -217,7 +222,7 @@ def yaml_scalar(value: Value) -> str:
 
 
 def _robot_file(robot: str) -> Path | None:
-    """Parameters of a robot that we know; None for a description file, whose parameters the user must give."""
+    """Parameter file of a configured robot; None for a description file, whose parameters the user gives."""
     return configured_robots().get(robot)
 
 
@@ -226,28 +231,30 @@ def _user_file(options: Options) -> Path | None:
         return None
     path = Path(options.params_file)
     if not path.is_file():
-        raise BringupError(f"params_file {options.params_file!r} is not there; give the path of a YAML file")
+        raise BringupError(f"params_file {options.params_file!r} does not exist; give the path of a YAML file")
     return path.absolute()
 
 
 def _check(options: Options) -> None:
     if options.log_level not in LOG_LEVELS:
         raise BringupError(f"log_level is {options.log_level!r}; choose {', '.join(LOG_LEVELS)}")
-    if not SLOWEST_PACE <= options.real_time_factor <= FASTEST_PACE:
+    if not MIN_REAL_TIME_FACTOR <= options.real_time_factor <= MAX_REAL_TIME_FACTOR:
         raise BringupError(
-            f"real_time_factor is {options.real_time_factor!r}; give {SLOWEST_PACE:g} to {FASTEST_PACE:g} "
-            "simulated seconds per second"
+            f"real_time_factor is {options.real_time_factor!r}; give simulated seconds per second from "
+            f"{MIN_REAL_TIME_FACTOR:g} to {MAX_REAL_TIME_FACTOR:g}"
         )
     known = configured_robots()
+    if options.xacro_args and options.robot in known:
+        raise BringupError(f"xacro_args are for a xacro file; {options.robot!r} is a bundled robot, which takes none")
     if options.robot not in known and not Path(options.robot).is_file():
         raise BringupError(
             f"no robot {options.robot!r}: neither a file nor one of {', '.join(sorted(known)) or 'none'} in config/"
         )
     if options.hand_off is HandOff.EFFORT and options.mode is BringupMode.MOCK:
-        raise BringupError("the mock takes trajectories only; leave hand_off out, or use mode sim")
+        raise BringupError("the mock accepts trajectories only; leave hand_off out, or use mode sim")
     if options.hand_off is HandOff.EFFORT and options.mode is BringupMode.HARDWARE and options.far_side_timeout <= 0.0:
         raise BringupError(
-            "efforts to a real arm need a far side that holds when they stop coming: ros2_control's forward command "
-            "controller keeps the last torque for ever. Leave hand_off at trajectory, or state how long the far side "
-            "waits with far_side_timeout [s]"
+            "efforts to a real arm need a far side that holds the arm when they stop: ros2_control's forward command "
+            "controller applies the last torque for ever. Leave hand_off at trajectory, or give the timeout of the far "
+            "side with far_side_timeout [s]"
         )

@@ -1,6 +1,6 @@
-"""From the description of a bringup to launch_ros: the launch files are lists of arguments over this.
+"""A bringup as a launch description, for the launch files.
 
-Imports launch and launch_ros, which exist on a ROS distribution only; nothing else of manipapy imports it.
+Imports launch and launch_ros, which exist on a ROS distribution only; no other module imports it.
 """
 
 from __future__ import annotations
@@ -45,27 +45,28 @@ TRUTHS = ["true", "false"]
 
 
 def arguments(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode)) -> list[DeclareLaunchArgument]:
-    """The arguments that all launch files share, with the default of `mode`."""
+    """The arguments of all launch files, with the default of `mode`."""
 
     def argument(name: str, default: str, text: str, choices: Sequence[str] | None = None) -> DeclareLaunchArgument:
         return DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
 
     return [
         argument("robot", "ur5", "A robot of config/, or a URDF or xacro file"),
-        argument("mode", mode.value, "What stands behind joint_states", [m.value for m in modes]),
+        argument("xacro_args", "", "For a xacro file: name:=value, separated by spaces"),
+        argument("mode", mode.value, "Source of joint_states", [m.value for m in modes]),
         argument("namespace", "", "Namespace of all nodes, for several robots"),
         argument("use_sim_time", "auto", "Take the time from /clock; auto: in mode sim", ["auto", *TRUTHS]),
-        argument("params_file", "", "Parameters that win over config/<robot>.yaml"),
-        argument("scene", "table", "Around a simulated arm: a bundled scene, a file, or empty"),
-        argument("law", "", "Control law; empty: as the parameters say"),
-        argument("hand_off", HandOff.TRAJECTORY.value, "What leaves for real hardware", [h.value for h in HandOff]),
-        argument("far_side_timeout", "0.0", "When the hardware holds without efforts [s]; needed for hand_off:=effort"),
+        argument("params_file", "", "Parameters that override config/<robot>.yaml"),
+        argument("scene", "table", "Scene of a simulated arm: a bundled scene, a file, or empty"),
+        argument("law", "", "Control law; empty: that of the parameters"),
+        argument("hand_off", HandOff.TRAJECTORY.value, "Interface to real hardware", [h.value for h in HandOff]),
+        argument("far_side_timeout", "0.0", "Effort timeout of the hardware [s]; needed for hand_off:=effort"),
         argument("rviz", "false", "Start RViz with our layout", TRUTHS),
         argument("planner", "true", "Also start the planner", TRUTHS),
-        argument("capability", "false", "Also publish what the tip can do", TRUTHS),
-        argument("perception", "false", "Also see: stereo pictures to obstacles for the planner", TRUTHS),
-        argument("viewer", "false", "Also show everything on a web page of this machine", TRUTHS),
-        argument("real_time_factor", "1.0", "Simulated seconds per second; below 1 for a small machine"),
+        argument("capability", "false", "Also start capability: polytopes of the tip", TRUTHS),
+        argument("perception", "false", "Also start perception: stereo images to obstacles", TRUTHS),
+        argument("viewer", "false", "Also start the viewer, a web page of this machine", TRUTHS),
+        argument("real_time_factor", "1.0", "Simulated seconds per second; below 1 for slow machines"),
         argument("gui", "false", "Show PyBullet's window", TRUTHS),
         argument("autostart", "true", "Configure and activate in order", TRUTHS),
         argument("log_level", "info", "Of all nodes", LOG_LEVELS),
@@ -73,7 +74,7 @@ def arguments(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMod
 
 
 def bringup_description(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode)) -> LaunchDescription:
-    """A whole launch file: arguments, then the nodes that they lead to."""
+    """A launch description: the arguments, and the nodes for them."""
     return LaunchDescription([*arguments(mode, modes), OpaqueFunction(function=_entities)])
 
 
@@ -86,6 +87,7 @@ def options_from(context: LaunchContext) -> Options:
     use_sim_time = text("use_sim_time")
     return Options(
         robot=text("robot"),
+        xacro_args=text("xacro_args"),
         mode=BringupMode(text("mode")),
         namespace=text("namespace"),
         use_sim_time=None if use_sim_time == "auto" else use_sim_time == "true",
@@ -133,21 +135,21 @@ def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         SetEnvironmentVariable(name, value) for name, value in bringup.environment.items() if name not in os.environ
     ]
     if LaunchConfiguration("rviz").perform(context) == "true":
-        # Before the nodes: should it not be installed, launch ends at once and would leave them running.
+        # Before the nodes: if it is not installed, launch ends at once and would leave them running.
         entities.append(rviz_node(bringup.namespace, bool(bringup.nodes[-1].parameters["use_sim_time"])))
     if LaunchConfiguration("autostart").perform(context) == "true":
-        entities += _bring_to_life(
+        entities += _configure_and_activate(
             nodes, f"up: {', '.join(bringup.full_name(spec.executable) for spec in bringup.nodes)}"
         )
     for node, spec in zip(nodes, bringup.nodes, strict=True):
-        # One that dies takes the others down: the bridge and ros2_control hold the arm by themselves.
-        handler = OnProcessExit(target_action=node, on_exit=_take_the_others_down(f"{spec.executable} ended"))
+        # One that dies ends the others: the bridge and ros2_control hold the arm by themselves.
+        handler = OnProcessExit(target_action=node, on_exit=_end_the_others(f"{spec.executable} ended"))
         entities.append(RegisterEventHandler(handler))
     return [*entities, *nodes]
 
 
-def _take_the_others_down(reason: str) -> Callable[[ProcessExited, LaunchContext], list[LaunchDescriptionEntity]]:
-    """What to do when a node ends; nothing if all are ending, because a second shutdown is an error of launch_ros."""
+def _end_the_others(reason: str) -> Callable[[ProcessExited, LaunchContext], list[LaunchDescriptionEntity]]:
+    """Handler of a node's end; does nothing during a shutdown, because a second one is an error of launch_ros."""
 
     def on_exit(_: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         return [] if context.is_shutdown else [_end(reason)]
@@ -169,7 +171,7 @@ def _lifecycle_node(bringup: Bringup, spec: NodeSpec) -> LifecycleNode:
 
 
 def _end(reason: str) -> OpaqueFunction:
-    """Takes everything down with exit code 1; the action Shutdown would end with 0."""
+    """Ends everything with exit code 1; the action Shutdown would end with 0."""
 
     def fail(_: LaunchContext) -> None:
         raise BringupError(reason)
@@ -177,10 +179,10 @@ def _end(reason: str) -> OpaqueFunction:
     return OpaqueFunction(function=fail)
 
 
-def _bring_to_life(nodes: Sequence[LifecycleNode], up: str) -> list[LaunchDescriptionEntity]:
+def _configure_and_activate(nodes: Sequence[LifecycleNode], up: str) -> list[LaunchDescriptionEntity]:
     """Configure one after the other, then activate one after the other, as `manipapy up` does.
 
-    A transition that fails meanwhile ends everything; later ones are the business of whoever asks for them.
+    A transition that fails before all are active ends everything; later ones are left to the user.
     """
     is_up = False
 
@@ -191,13 +193,13 @@ def _bring_to_life(nodes: Sequence[LifecycleNode], up: str) -> list[LaunchDescri
 
     def failed(context: LaunchContext, node: LifecycleNode) -> list[LaunchDescriptionEntity]:
         over = is_up or context.is_shutdown
-        return [] if over else [_end(f"{node.node_name}: the transition failed; the lines above say why")]
+        return [] if over else [_end(f"{node.node_name}: the transition failed; the log above has the reason")]
 
     def request(node: LifecycleNode, transition: int) -> EmitEvent:
         return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition))
 
     def after(node: LifecycleNode, start: str | None, goal: str, then: Action) -> RegisterEventHandler:
-        # Once: whoever takes a node down and up by hand later must not set the others going.
+        # Once: a node that is deactivated and activated by hand later must not trigger the others.
         return RegisterEventHandler(
             OnStateTransition(
                 target_lifecycle_node=node, start_state=start, goal_state=goal, entities=[then], handle_once=True

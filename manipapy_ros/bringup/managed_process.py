@@ -1,4 +1,4 @@
-"""One process under supervision: started in a group of its own, listened to, and ended with all that it started."""
+"""A supervised process: started in a process group of its own, and ended with all that it started."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from manipapy_core.errors import ManipapyError
 
-LAST_WORDS = 15
-"""Lines of output that are kept to explain a death."""
+LAST_LINES = 15
+"""Lines of output kept to explain the end of the process."""
 _PR_SET_PDEATHSIG = 1
 _C = ctypes.CDLL(None)
 
@@ -29,16 +29,16 @@ class CannotStart(ManipapyError):
 
 
 class ManagedProcess:
-    """A process that ends, with everything it started, when this process ends, in whatever way.
+    """A process that ends, with everything it started, when this process ends for any reason.
 
-    Start children from the main thread: Linux counts the end of the thread that started a process as the end of its
+    To be started from the main thread: for Linux, the end of the thread that started a process is the end of its
     parent.
 
     Args:
         name: For messages.
         command: Program and arguments.
-        environment: Additions to that of this process.
-        on_line: Called with every line that it prints, in a thread of its own.
+        environment: Additional environment variables.
+        on_line: Called with name and line for every line of output, on a thread of its own.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ManagedProcess:
     ):
         self.name = name
         self._on_line = on_line
-        self._lines: collections.deque[str] = collections.deque(maxlen=LAST_WORDS)
+        self._lines: collections.deque[str] = collections.deque(maxlen=LAST_LINES)
         self._reaped = False
         try:
             self._process = subprocess.Popen(
@@ -61,7 +61,7 @@ class ManagedProcess:
                 text=True,
                 errors="replace",
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-                # A session of its own: Ctrl-C at the terminal reaches us, and we end the children in order.
+                # A session of its own: Ctrl-C at the terminal reaches this process, which ends the others in order.
                 start_new_session=True,
                 preexec_fn=_die_with_parent,
             )
@@ -72,26 +72,26 @@ class ManagedProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process, and of its group."""
+        """Of the process and its group."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """False as soon as the process has ended; what it started is then ended, too."""
+        """False once the process has ended; what it started is then ended, too."""
         if not self._reaped and self._has_ended():
             self._reap()
         return not self._reaped
 
     @property
     def cause(self) -> str:
-        """How it ended and what it said last."""
+        """How it ended, with its last output."""
         if self.is_running:
             return "still running"
-        self._listener.join(0.5)  # its last words may still be on the way
+        self._listener.join(0.5)  # its last output may not be read yet
         code = self._process.returncode
         how = f"ended with exit code {code}" if code >= 0 else f"was ended by {_signal_name(-code)}"
         said = "".join(f"\n    {line}" for line in self._lines)
-        return how + (f"; it said last:{said}" if said else "; it said nothing")
+        return how + (f"; last output:{said}" if said else "; without output")
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and all that it started."""
@@ -115,19 +115,19 @@ class ManagedProcess:
                 self._on_line(self.name, line.rstrip())
 
 
-def stop_all(children: Iterable[ManagedProcess], *, patience: float) -> list[ManagedProcess]:
-    """Ends processes: asks first, then insists.
+def stop_all(children: Iterable[ManagedProcess], *, timeout: float) -> list[ManagedProcess]:
+    """End processes with SIGINT, then with SIGKILL.
 
     Args:
-        patience: How long they may take to end by themselves [s].
+        timeout: Between the two [s].
 
     Returns:
-        Those that had to be killed.
+        Processes that had to be killed.
     """
     children = list(children)
     for child in children:
         child.signal(signal.SIGINT)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while any(child.is_running for child in children) and time.monotonic() < deadline:
         time.sleep(0.01)
     late = [child for child in children if child.is_running]
@@ -139,10 +139,10 @@ def stop_all(children: Iterable[ManagedProcess], *, patience: float) -> list[Man
 
 
 def _die_with_parent() -> None:
-    # Runs between fork and exec. The kernel keeps the wish over exec, also over that of the ROS wheels, which start
-    # Python a second time with their library path.
+    # Runs between fork and exec. The setting survives exec, also that of the ROS wheels, which start Python a second
+    # time with their library path.
     _C.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # A background job of a shell ignores Ctrl-C and hands that on; nodes must hear it.
+    # A background job of a shell ignores SIGINT, which is inherited; nodes must receive it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

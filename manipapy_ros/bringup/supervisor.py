@@ -1,34 +1,37 @@
-"""Starts the processes of a bringup, brings them to life in order, watches over them and takes them down.
+"""Supervisor of a bringup: starts its processes, configures and activates the nodes in order, and stops them.
 
-When one dies the arm is made to hold first; then the cause is printed; then the policy decides between a restart and
-a clean stop.
+When a process dies, the arm is held first; then the cause is printed; then the policy decides between a restart and a
+clean stop.
 """
 
 from __future__ import annotations
 
 import enum
+import signal
 import time
 from collections.abc import Callable
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from action_msgs.srv import CancelGoal
 from lifecycle_msgs.msg import Transition
+from rich.console import Console
+from rich.markup import escape
 from std_srvs.srv import Trigger
 
-from manipapy_core.errors import ManipapyError
+from manipapy_core.errors import InputError, ManipapyError
 
 from ..client.session import GivenUp, NoAnswer, Refused, RosSession
 from .description import Bringup, NodeSpec
 from .managed_process import ManagedProcess, stop_all
 
-START_PATIENCE = 60.0
-"""How long a node may take to appear, and for each transition [s]: compiling a robot takes seconds the first time."""
-END_PATIENCE = 2.0
-"""How long processes may take to end after Ctrl-C, before they are killed [s]."""
-HOLD_PATIENCE = 0.3
-"""How long the arm's holding may delay the end [s]; its own watchdogs take over after that."""
-CHECK_EVERY = 0.02
-"""How often the processes are looked at [s]."""
+TRANSITION_TIMEOUT = 60.0
+"""For a node to appear, and for each transition [s]: the first compilation for a robot takes seconds."""
+STOP_TIMEOUT = 2.0
+"""For processes to end after Ctrl-C, before they are killed [s]."""
+HOLD_TIMEOUT = 0.3
+"""For the arm to confirm a hold [s]; its own watchdogs take over after that."""
+CHECK_PERIOD = 0.02
+"""Between two checks of the processes [s]."""
 RESTARTS = 3
 """A node that dies more often than this within `RESTART_WINDOW` is not restarted again."""
 RESTART_WINDOW = 60.0
@@ -39,13 +42,13 @@ class Policy(enum.Enum):
     """What happens when a node dies."""
 
     RESTART = "restart"
-    """It is started again; what stopped because of it needs `manipapy reset`."""
+    """Start it again; an arm that stopped meanwhile needs `manipapy reset`."""
     STOP = "stop"
-    """Everything is taken down, with an exit code that says so."""
+    """Stop everything, with exit code 1."""
 
 
 class NodeDied(ManipapyError):
-    """A node ended that should have gone on."""
+    """A node ended unexpectedly."""
 
     def __init__(self, name: str, cause: str):
         super().__init__(f"{name} {cause}")
@@ -59,9 +62,9 @@ class Supervisor:
         bringup: What to start.
         policy: What to do when a node dies.
         autostart: Configure and activate; otherwise nodes wait for `ros2 lifecycle set`.
-        say: Prints a line about what happens.
-        hear: Called with node and line for everything that the nodes print, from other threads.
-        wants_to_stop: True when the user has asked for the end; looked at often.
+        log: Prints a line about the bringup.
+        on_output: Called with node and line for all output of the nodes, from other threads.
+        stop_requested: Whether the user has asked for the end; called often.
     """
 
     def __init__(
@@ -70,20 +73,20 @@ class Supervisor:
         *,
         policy: Policy = Policy.STOP,
         autostart: bool = True,
-        say: Callable[[str], None] = print,
-        hear: Callable[[str, str], None] = lambda node, line: print(f"[{node}] {line}"),
-        wants_to_stop: Callable[[], bool] = lambda: False,
+        log: Callable[[str], None] = print,
+        on_output: Callable[[str, str], None] = lambda node, line: print(f"[{node}] {line}"),
+        stop_requested: Callable[[], bool] = lambda: False,
     ):
         self.bringup, self.policy, self.autostart = bringup, policy, autostart
-        self._say, self._hear, self._wants_to_stop = say, hear, wants_to_stop
+        self._log, self._on_output, self._stop_requested = log, on_output, stop_requested
         self.children: dict[str, ManagedProcess] = {}
         """By name of the node."""
         self._deaths: dict[str, list[float]] = {}
         self.client = RosSession("supervisor", bringup.namespace)
         self._cancel = f"{bringup.trajectory_action}/_action/cancel_goal"
         for name in bringup.holds:
-            self.client.look_for(Trigger, name)
-        self.client.look_for(CancelGoal, self._cancel)
+            self.client.service_client(Trigger, name)
+        self.client.service_client(CancelGoal, self._cancel)
 
     def __enter__(self) -> Supervisor:
         return self
@@ -97,15 +100,15 @@ class Supervisor:
         """Start every process, then configure and activate in order.
 
         Raises:
-            NodeDied: A node ended on the way; with its last words.
+            NodeDied: A node ended; with its last output.
             NoAnswer, Refused: A node does not appear, or cannot be configured.
-            GivenUp: The user wants to stop.
+            GivenUp: The user asked to stop.
         """
-        # All at once: most of the time goes into loading Python packages, which they can do side by side.
+        # All at once: most of the time goes into importing Python packages, in parallel.
         for spec in self.bringup.nodes:
             self._launch(spec)
         if not self.autostart:
-            self._say("nodes wait unconfigured: ros2 lifecycle set /<node> configure, then activate")
+            self._log("nodes wait unconfigured: ros2 lifecycle set /<node> configure, then activate")
             return
         for spec in self.bringup.nodes:
             self._transition(spec, Transition.TRANSITION_CONFIGURE)
@@ -113,55 +116,55 @@ class Supervisor:
             self._transition(spec, Transition.TRANSITION_ACTIVATE)
 
     def check(self) -> None:
-        """Look after the processes once; call it often.
+        """Check the processes once; to be called often.
 
         Raises:
-            NodeDied: One died and the policy is to stop, or restarting does not help.
+            NodeDied: One died and the policy is to stop, or it died too often.
         """
         for spec in self.bringup.nodes:
             if not self.children[spec.executable].is_running:
                 self._handle_death(spec)
 
     def supervise(self, seconds: float | None = None) -> None:
-        """Look after the processes for so long [s], or until the user wants to stop.
+        """Check the processes for so long [s], or until the user asks to stop.
 
         Raises:
             NodeDied: As from `check`.
         """
         end = None if seconds is None else time.monotonic() + seconds
-        while not self._wants_to_stop() and (end is None or time.monotonic() < end):
-            time.sleep(CHECK_EVERY)
+        while not self._stop_requested() and (end is None or time.monotonic() < end):
+            time.sleep(CHECK_PERIOD)
             self.check()
 
-    def hold(self, seconds: float = HOLD_PATIENCE) -> bool:
-        """Make the arm hold: whatever trajectory runs is cancelled, which is a hold for every trajectory controller.
+    def hold(self, seconds: float = HOLD_TIMEOUT) -> bool:
+        """Hold the arm: active trajectories are cancelled, which is a hold for every trajectory controller.
 
         Returns:
-            Whether someone confirmed it. If not, the far side's own watchdog must do.
+            Whether it was confirmed. If not, the watchdog of the far side has to hold the arm.
         """
         held = False
         deadline = time.monotonic() + seconds
         for name in self.bringup.holds:
-            held |= self._quietly(Trigger, name, Trigger.Request(), deadline)
+            held |= self._try_call(Trigger, name, Trigger.Request(), deadline)
         # Zero id and zero time stand for all goals.
-        return held | self._quietly(CancelGoal, self._cancel, CancelGoal.Request(), deadline)
+        return held | self._try_call(CancelGoal, self._cancel, CancelGoal.Request(), deadline)
 
     def stop(self) -> None:
-        """The arm holds, every process ends; a second call does nothing."""
+        """Hold the arm and end every process; a second call does nothing."""
         running = [child for child in self.children.values() if child.is_running]
         if running:
             if self.autostart:
                 self.hold()
-            late = stop_all(reversed(running), patience=END_PATIENCE)
+            late = stop_all(reversed(running), timeout=STOP_TIMEOUT)
             for child in late:
-                self._say(f"{child.name} did not end by itself within {END_PATIENCE:g} s and was killed")
+                self._log(f"{child.name} did not end within {STOP_TIMEOUT:g} s and was killed")
         self.client.close()
         self.children = {}
 
     def _launch(self, spec: NodeSpec) -> None:
         bringup = self.bringup
         command = spec.command(bringup.namespace, bringup.options.log_level)
-        self.children[spec.executable] = ManagedProcess(spec.executable, command, bringup.environment, self._hear)
+        self.children[spec.executable] = ManagedProcess(spec.executable, command, bringup.environment, self._on_output)
 
     def _transition(self, spec: NodeSpec, transition: int) -> None:
         child = self.children[spec.executable]
@@ -169,8 +172,8 @@ class Supervisor:
             self.client.transition(
                 spec.executable,
                 transition,
-                seconds=START_PATIENCE,
-                give_up=lambda: not child.is_running or self._wants_to_stop(),
+                seconds=TRANSITION_TIMEOUT,
+                give_up=lambda: not child.is_running or self._stop_requested(),
             )
         except GivenUp:
             if not child.is_running:
@@ -181,25 +184,84 @@ class Supervisor:
         name = spec.executable
         held = self.hold()
         cause = self.children[name].cause
-        self._say(f"{name} {cause}")
-        self._say("the arm holds" if held else "nobody confirmed a hold; the arm's own watchdog has to hold it")
+        self._log(f"{name} {cause}")
+        self._log("the arm holds" if held else "no hold was confirmed; the arm's own watchdog has to hold it")
         recent = [at for at in self._deaths.get(name, []) if time.monotonic() - at < RESTART_WINDOW]
         self._deaths[name] = [*recent, time.monotonic()]
         if self.policy is Policy.STOP:
             raise NodeDied(name, cause)
         if len(recent) >= RESTARTS:
-            raise NodeDied(name, f"died {len(recent) + 1} times within {RESTART_WINDOW:g} s, restarting does not help")
-        self._say(f"restarting {name} ({len(recent) + 1} of {RESTARTS})")
+            raise NodeDied(name, f"died {len(recent) + 1} times within {RESTART_WINDOW:g} s, it is not restarted again")
+        self._log(f"restarting {name} ({len(recent) + 1} of {RESTARTS})")
         self._launch(spec)
         if self.autostart:
             self._transition(spec, Transition.TRANSITION_CONFIGURE)
             self._transition(spec, Transition.TRANSITION_ACTIVATE)
-        self._say(f"{name} is back; if the arm was stopped meanwhile, `manipapy reset` lets it move again")
+        self._log(f"{name} is active again; if the arm was stopped meanwhile, `manipapy reset` ends the stop")
 
-    def _quietly(self, service_type: type, name: str, request: object, deadline: float) -> bool:
-        """Whether a service answered in time; on the way down or after a death it may well not."""
+    def _try_call(self, service_type: type, name: str, request: object, deadline: float) -> bool:
+        """Whether a service answered in time; during a shutdown or after a crash it may not."""
         try:
-            answer = self.client.ask(service_type, name, request, seconds=max(deadline - time.monotonic(), 0.0))
+            answer = self.client.call(service_type, name, request, seconds=max(deadline - time.monotonic(), 0.0))
         except (NoAnswer, Refused):
             return False
         return bool(getattr(answer, "success", True))
+
+
+class StopRequest:
+    """Records Ctrl-C, SIGTERM and SIGHUP for the main loop; a third one ends the process at once."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+
+    def __call__(self) -> bool:
+        return self._count > 0
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count >= 3:
+            # The child processes end with this one: see managed_process.py.
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+
+def run_bringup(bringup: Bringup, *, policy: str, autostart: bool, seconds: float | None, console: Console) -> int:
+    """Start a bringup and supervise it until Ctrl-C; returns the exit code.
+
+    Args:
+        policy: What to do when a node dies, a value of `Policy`.
+        seconds: How long to run [s]; None: until Ctrl-C.
+    """
+    try:
+        chosen = Policy(policy)
+    except ValueError:
+        raise InputError(f"on_failure is {policy!r}; choose {' or '.join(p.value for p in Policy)}") from None
+    stop = StopRequest()
+
+    def log(line: str) -> None:
+        console.print(f"[bold cyan]manipapy[/] {escape(line)}")
+
+    def on_output(node: str, line: str) -> None:
+        console.print(f"[dim]{escape(f'[{node}]')}[/] {escape(line)}")
+
+    supervisor = Supervisor(
+        bringup, policy=chosen, autostart=autostart, log=log, on_output=on_output, stop_requested=stop
+    )
+    with supervisor:
+        try:
+            supervisor.start()
+            log(f"up: {', '.join(bringup.full_name(node.executable) for node in bringup.nodes)}")
+            log(f"trajectories go to {bringup.full_name(bringup.trajectory_action)}; Ctrl-C ends everything")
+            supervisor.supervise(seconds)
+        except GivenUp:
+            log("stopped before everything was up")
+        except NodeDied as death:
+            log(f"stopped because {death.name} died")
+            return 1
+        except ManipapyError as error:
+            log(f"cannot start: {error}")
+            return 1
+    log("down; no process is left running")
+    return 0

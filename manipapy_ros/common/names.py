@@ -7,8 +7,8 @@ import os
 TRAJECTORY_CONTROLLER = "joint_trajectory_controller"
 """Name of ros2_control's controller that takes trajectories, as its drivers configure it."""
 DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
-SLOWEST_PACE, FASTEST_PACE = 0.01, 100.0
-"""Of a simulation, in simulated seconds per second."""
+MIN_REAL_TIME_FACTOR, MAX_REAL_TIME_FACTOR = 0.01, 100.0
+"""Range of simulated seconds per second."""
 
 
 def local_discovery() -> dict[str, str]:
