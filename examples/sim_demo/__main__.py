@@ -27,8 +27,7 @@ from manipapy_core.errors import ManipapyError
 from manipapy_core.model import Chain
 from manipapy_core.typing import Array
 from manipapy_ros.bringup.description import Options, describe
-from manipapy_ros.bringup.supervisor import CHECK_EVERY, NodeDied, Supervisor
-from manipapy_ros.bringup.up import StopRequest
+from manipapy_ros.bringup.supervisor import CHECK_PERIOD, NodeDied, StopRequest, Supervisor
 from manipapy_ros.client.arm import ArmClient
 from manipapy_ros.client.planner import PlannerClient
 from manipapy_ros.client.session import GivenUp, NoAnswer, Refused
@@ -61,9 +60,9 @@ class Demo:
         self.stop_request = StopRequest()
         self.supervisor = Supervisor(
             describe(options),
-            say=self.report,
-            hear=self.print_node_line,
-            wants_to_stop=lambda: self.stop_request() or self.timed_out(),
+            log=self.report,
+            on_output=self.print_node_line,
+            stop_requested=lambda: self.stop_request() or self.timed_out(),
         )
         self._end: float | None = None
         self._drawing: subprocess.Popen[str] | None = None
@@ -127,7 +126,7 @@ class Demo:
             self.report("the arm holds and takes goals (`manipapy move --joints …`); Ctrl-C stops everything")
         with table:
             while self.running():
-                time.sleep(CHECK_EVERY)
+                time.sleep(CHECK_PERIOD)
                 self._report_figures()
                 table.show("holding")
 

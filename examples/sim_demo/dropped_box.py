@@ -17,7 +17,7 @@ from manipapy_core.typing import Array
 from manipapy_ros.client.planner import PlannerClient
 from manipapy_ros.client.session import Refused, RosSession
 from manipapy_ros.common.conversions import pose_from_matrix
-from manipapy_ros.planner.world_messages import SEEN
+from manipapy_ros.planner.world_messages import PERCEIVED
 
 NAME, SIZE = "dropped_box", (0.10, 0.10, 0.60)
 """[m]"""
@@ -70,7 +70,7 @@ class DroppedBox:
     def remove(self) -> None:
         """Removes the box."""
         if self._dropped_at is not None:
-            self._client.ask(RemoveObject, "sim_bridge/remove", RemoveObject.Request(name=NAME))
+            self._client.call(RemoveObject, "sim_bridge/remove", RemoveObject.Request(name=NAME))
             if self._planner is not None:
                 self._planner.change_world(ChangeWorld.Request.REMOVE, CollisionObject(id=NAME))
             self._report("the box is removed")
@@ -80,8 +80,8 @@ class DroppedBox:
 
     def _in_planner_world(self) -> bool:
         """Whether the planner's world still holds a perceived obstacle at the box."""
-        known = self._client.ask(ListObjects, "planner/list_objects", ListObjects.Request())
-        return any(item.id.startswith(SEEN) and self._is_box(item.pose.position) for item in known.objects)
+        known = self._client.call(ListObjects, "planner/list_objects", ListObjects.Request())
+        return any(item.id.startswith(PERCEIVED) and self._is_box(item.pose.position) for item in known.objects)
 
     def _is_box(self, centre: Point) -> bool:
         distance = np.hypot(centre.x - self._position[0], centre.y - self._position[1])
@@ -91,7 +91,7 @@ class DroppedBox:
         request = SpawnObject.Request(name=NAME, type="box", dimensions=list(SIZE), texture="speckle")
         request.color = ColorRGBA(r=0.75, g=0.3, b=0.55, a=1.0)
         request.pose = pose_from_matrix(lie.pose(translation=self._position))
-        answer = self._client.ask(SpawnObject, "sim_bridge/spawn", request)
+        answer = self._client.call(SpawnObject, "sim_bridge/spawn", request)
         if not answer.success:
             raise Refused("sim_bridge/spawn", answer.message)
         self._dropped_at = time.monotonic()

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from manipapy_core.typing import Array
-from manipapy_ros.controller.trajectory_messages import seconds
+from manipapy_ros.common.conversions import to_seconds
 
 QUEUE = QoSProfile(depth=200)
 """Deep enough that no message is lost while the figures are drawn."""
@@ -115,8 +115,8 @@ class Recorder:
         reference, feedback = np.array(message.reference.positions), np.array(message.feedback.positions)
         efforts = np.array(message.output.effort) if len(message.output.effort) else np.zeros(len(reference))
         if len(reference) == len(feedback) == len(self.joint_names):
-            self._samples.append((self.now, seconds(message.header.stamp), reference, feedback, efforts))
+            self._samples.append((self.now, to_seconds(message.header.stamp), reference, feedback, efforts))
 
     def _on_status(self, message: ControllerStatus) -> None:
         self.status = message
-        self._statuses.append((self.now, seconds(message.header.stamp), message))
+        self._statuses.append((self.now, to_seconds(message.header.stamp), message))

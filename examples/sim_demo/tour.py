@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from manipapy_msgs.msg import MotionRequest
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from manipapy_core.model import Chain
 from manipapy_core.typing import Array
+from manipapy_ros.common.conversions import duration_message
 
 STOPS = (
     ("to the left", (0.7, 0.25, -0.1, -0.3, 0.0, 0.4, 0.3)),
@@ -113,13 +113,8 @@ def weave(chain: Chain, q: Array, samples: int = 151) -> JointTrajectory:
             positions=position[i].tolist(),
             velocities=velocity[i].tolist(),
             accelerations=acceleration[i].tolist(),
-            time_from_start=_duration(float(x[i, 0]) * WEAVE_TIME),
+            time_from_start=duration_message(float(x[i, 0]) * WEAVE_TIME),
         )
         for i in range(1, samples)
     ]
     return JointTrajectory(joint_names=list(chain.joint_names), points=points)
-
-
-def _duration(seconds: float) -> Duration:
-    whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
-    return Duration(sec=whole, nanosec=nanoseconds)

@@ -15,7 +15,13 @@ from pathlib import Path
 
 from manipapy_core.errors import InputError
 
-from ..common.names import MAX_REAL_TIME_FACTOR, MIN_REAL_TIME_FACTOR, TRAJECTORY_CONTROLLER, absolute_namespace, local_discovery
+from ..common.names import (
+    MAX_REAL_TIME_FACTOR,
+    MIN_REAL_TIME_FACTOR,
+    TRAJECTORY_CONTROLLER,
+    absolute_namespace,
+    local_discovery,
+)
 
 Value = bool | int | float | str
 PACKAGE = "manipapy"

@@ -1,9 +1,10 @@
-"""What the arm can do, computed for the node `capability`: polytopes by name, reachability, base placement."""
+"""Answers of the node `capability`: polytopes by name, reachability, base placement."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Polygon as PolygonMessage
@@ -28,26 +29,26 @@ UNITS = {
     "reach": ("m", "rad"),
 }
 """Of translation and of rotation, by name."""
-BOUNDED_BY_THINGS = ("velocity", "motion", "reach")
-"""Those that obstacles and the arm itself make smaller."""
+BOUNDED_BY_OBSTACLES = ("velocity", "motion", "reach")
+"""Polytopes that obstacles and self-collision reduce."""
 SCORES = {"": reachability.Combine.MINIMUM, "min": reachability.Combine.MINIMUM, "mean": reachability.Combine.MEAN,
           "product": reachability.Combine.PRODUCT}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Question:
-    """How a polytope is wanted."""
+class PolytopeQuery:
+    """Options of a polytope."""
 
     constrained: bool = True
-    """Count obstacles, position limits and the arm itself."""
+    """Include obstacles, position limits and the arm itself."""
     rotation: bool = False
     tip_frame: bool = False
     linearisation: float = 0.1
     """Largest joint step of small motions [rad or m]."""
     horizon: float = 0.25
-    """Of what is in reach soon [s]."""
+    """Of the reachable polytope [s]."""
     influence: float = 0.3
-    """Things farther away do not count [m]."""
+    """Obstacles farther away are ignored [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,55 +59,54 @@ class ArmCapability:
     body: RobotBody
 
     def polytopes(
-        self, names: Sequence[str], q: Array, qd: Array, world: WorldSnapshot, question: Question
+        self, names: Sequence[str], q: Array, qd: Array, world: WorldSnapshot, query: PolytopeQuery
     ) -> dict[str, Polytope]:
-        """Polytopes at a configuration, by name; what is near is looked for once, which takes longest.
+        """Polytopes at a configuration, by name; near points are found once for all of them, which takes longest.
 
         Args:
             q: Joint positions [rad or m], shape (n,).
             qd: Joint velocities [rad/s or m/s], shape (n,).
 
         Raises:
-            InputError: There is none of that name, or the robot lacks a limit that it needs.
+            InputError: No polytope of that name, or the robot lacks a limit that it needs.
         """
         unknown = [name for name in names if name not in UNITS]
         if unknown:
             raise InputError(f"no polytope {unknown[0]!r}; there are: {', '.join(UNITS)}")
         near = None
-        if question.constrained and any(name in BOUNDED_BY_THINGS for name in names):
-            near = polytopes.near_points(self.body, world, q, influence=question.influence)
-        return {name: self._polytope(name, q, qd, near, question) for name in names}
+        if query.constrained and any(name in BOUNDED_BY_OBSTACLES for name in names):
+            near = polytopes.near_points(self.body, world, q, influence=query.influence)
+        return {name: self._polytope(name, q, qd, near, query) for name in names}
 
-    def _polytope(self, name: str, q: Array, qd: Array, near: NearPoints | None, question: Question) -> Polytope:
-        motion = Motion.ROTATION if question.rotation else Motion.TRANSLATION
-        axes = Axes.TIP if question.tip_frame else Axes.BASE
-        common = {"motion": motion, "axes": axes}
+    def _polytope(self, name: str, q: Array, qd: Array, near: NearPoints | None, query: PolytopeQuery) -> Polytope:
+        motion = Motion.ROTATION if query.rotation else Motion.TRANSLATION
+        axes = Axes.TIP if query.tip_frame else Axes.BASE
+        common: dict[str, Any] = {"motion": motion, "axes": axes}
         if name == "force":
             return polytopes.force_polytope(self.chain, q, **common)
         if name == "acceleration":
             return polytopes.acceleration_polytope(self.chain, q, qd, **common)
         if name == "velocity":
-            return polytopes.velocity_polytope(self.chain, q, damping=question.constrained, near=near, **common)
+            return polytopes.velocity_polytope(self.chain, q, damping=query.constrained, near=near, **common)
         if name == "motion":
             return polytopes.motion_polytope(
                 self.chain,
                 q,
-                linearisation=question.linearisation,
-                position_limits=question.constrained,
+                linearisation=query.linearisation,
+                position_limits=query.constrained,
                 near=near,
                 **common,
             )
-        return polytopes.reachable_polytope(self.chain, q, qd, horizon=question.horizon, near=near, **common)
+        return polytopes.reachable_polytope(self.chain, q, qd, horizon=query.horizon, near=near, **common)
 
 
 def check_reachable(reach: ReachMap, request: CheckReachable.Request, response: CheckReachable.Response) -> None:
-    """Fill in which poses can be reached, by exact inverse kinematics where the map is not sure."""
+    """Fill in which poses can be reached, by inverse kinematics where the map is not certain."""
     if not request.poses:
         raise InputError("no poses are given; fill in at least one")
     T = np.stack([matrix_from_pose(pose) for pose in request.poses])
     response.reachable = reach.reachable(T, exact=True).tolist()
     response.quality = reach.quality(T).astype(float).tolist()
-    response.success = True
 
 
 def place_base(reach: ReachMap, request: PlaceBase.Request, response: PlaceBase.Response) -> None:

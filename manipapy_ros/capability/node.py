@@ -1,9 +1,9 @@
-"""The node `capability`: what the tip of the arm can do where it is, live, and where the arm can reach at all.
+"""The node `capability`: polytopes of the arm at its current configuration, and its reachability map.
 
-Takes `joint_states` and `obstacles`; publishes `~/polytopes` and `~/polytope_markers` while active. Offers
+Subscribes to `joint_states` and `obstacles`; publishes `~/polytopes` and `~/polytope_markers` while active. Offers
 `~/get_polytopes`, `~/get_sliced_polytope`, and, with a map (parameter map), `~/reachable` and `~/place_base`; the map
-itself is on `~/map`, latched, as points coloured by quality. The linearisation limit of small motions is a parameter
-and the topic `~/linearisation_limit`.
+itself is on `~/map`, latched, as points coloured by quality. The topic `~/linearisation_limit` sets the parameter
+linearisation.
 """
 
 from __future__ import annotations
@@ -32,102 +32,94 @@ from manipapy_core.typing import Array
 
 from ..common import qos
 from ..common.conversions import optional_by_name, pose_from_matrix, positions_by_name
-from ..common.node import ManagedNode, NotActive, run
-from ..common.params import Param, Value
-from ..common.robot_loader import DESCRIPTION_PARAMETERS, NoDescription, compile_kernels, from_parameters
+from ..common.node import ManagedNode
+from ..common.params import Param, Values
+from ..common.process import run
+from ..common.robot_loader import ROBOT_PARAMETERS, compile_kernels
 from ..planner.world import PlannerWorld
 from ..realtime.polled_topics import PolledSubscription
-from .answers import UNITS, ArmCapability, Question, check_reachable, place_base
+from .answers import UNITS, ArmCapability, PolytopeQuery, check_reachable, place_base
 from .messages import map_message, polytope_markers, polytope_message
 
 PARAMETERS = (
-    *DESCRIPTION_PARAMETERS,
-    Param("polytopes", ["velocity"], f"Those published: {', '.join(UNITS)}", kind=Parameter.Type.STRING_ARRAY),
-    Param("rate", 50.0, "Publications per second, as far as the machine can [Hz]", minimum=0.1, maximum=500.0),
-    Param("constrained", True, "Count obstacles, position limits and the arm itself"),
-    Param("linearisation", 0.1, "Largest joint step of small motions [rad or m]", minimum=1e-4, maximum=1.0),
-    Param("horizon", 0.25, "Of what is in reach soon [s]", minimum=1e-3, maximum=2.0),
-    Param("marker_scale", 0.1, "Metres drawn per m/s, N/10, m/s2/10; motions are drawn as they are", minimum=1e-4,
-          maximum=10.0),
+    *ROBOT_PARAMETERS,
+    Param("polytopes", ["velocity"], f"Polytopes published: {', '.join(UNITS)}", kind=Parameter.Type.STRING_ARRAY,
+          live=True),
+    Param("rate", 50.0, "Publications per second, at most [Hz]", minimum=0.1, maximum=500.0, live=True),
+    Param("constrained", True, "Include obstacles, position limits and the arm itself", live=True),
+    Param("linearisation", 0.1, "Largest joint step of small motions [rad or m]", minimum=1e-4, maximum=1.0,
+          live=True),
+    Param("horizon", 0.25, "Horizon of the reachable polytope [s]", minimum=1e-3, maximum=2.0, live=True),
+    Param("marker_scale", 0.1, "Metres drawn per m/s, N/10, m/s2/10; motions are drawn in metres", minimum=1e-4,
+          maximum=10.0, live=True),
     Param("map", "", "File of a reachability map, made by `manipapy reach build`"),
-    Param("map_step", 0.1, "Distance of the points in which the map is shown [m]", minimum=0.02, maximum=1.0),
+    Param("map_step", 0.1, "Distance between the points on `~/map` [m]", minimum=0.02, maximum=1.0),
 )  # fmt: skip
 
 
 class CapabilityNode(ManagedNode):
-    """One arm, from configure to cleanup."""
+    """One arm."""
 
     def __init__(self) -> None:
         super().__init__("capability", PARAMETERS)
 
-    def configure(self, values: dict[str, Value]) -> None:
+    def configure(self, values: Values) -> None:
         """Cover the robot with spheres, compile, read the map."""
-        model = from_parameters(values)
-        if model is None:
-            raise NoDescription("the parameter robot, which capability needs,")
+        model = self.load_robot(values)
         compile_kernels(model)
-        self._chain, self._values = model.chain, values
+        self._chain = model.chain
         self._map: ReachMap | None = reachability.load_map(str(values["map"]), model.chain) if values["map"] else None
         self._abilities = ArmCapability(model.chain, RobotBody.build(model.robot, model.chain))
         self._latest: JointState | None = None
         self._world = PlannerWorld(model, lambda: positions_by_name(self._state(), self._chain.joint_names))
         self._compile(list(values["polytopes"]))
-        self._states: PolledSubscription[JointState] = PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
-        self._seen = self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST)
-        self._limit = self.create_subscription(Float64, "~/linearisation_limit", self._on_limit, qos.STATE)
-        self._polytopes = self.create_publisher(PolytopeArray, "~/polytopes", qos.STATE)
-        self._markers = self.create_publisher(MarkerArray, "~/polytope_markers", qos.STATE)
-        self._shown = self.create_publisher(PointCloud2, "~/map", qos.LATCHED)
-        if self._map is not None:
-            places = reachability.voxels(self._map, step=float(values["map_step"]))
-            self._shown.publish(map_message(places, model.chain.base, self.get_clock().now().to_msg()))
-        offered = (
-            (GetPolytopes, "~/get_polytopes", self._get),
-            (GetSlicedPolytope, "~/get_sliced_polytope", self._slice),
-            (CheckReachable, "~/reachable", lambda asked, answer: check_reachable(self._reach(), asked, answer)),
-            (PlaceBase, "~/place_base", lambda asked, answer: place_base(self._reach(), asked, answer)),
+        self._states: PolledSubscription[JointState] = self.own(
+            PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
         )
-        self._offered = [self.create_service(kind, name, self._answering(answer)) for kind, name, answer in offered]
-        self._thread: threading.Thread | None = None
-        self.get_logger().info(f"{model.robot.name}: {', '.join(values['polytopes']) or 'nothing'} is published")
+        self.own(self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST))
+        self.own(self.create_subscription(Float64, "~/linearisation_limit", self._on_limit, qos.STATE))
+        self._polytopes = self.own(self.create_publisher(PolytopeArray, "~/polytopes", qos.STATE))
+        self._markers = self.own(self.create_publisher(MarkerArray, "~/polytope_markers", qos.STATE))
+        publisher = self.own(self.create_publisher(PointCloud2, "~/map", qos.LATCHED))
+        if self._map is not None:
+            voxels = reachability.voxels(self._map, step=float(values["map_step"]))
+            publisher.publish(map_message(voxels, model.chain.base, self.get_clock().now().to_msg()))
+        self.offer(GetPolytopes, "~/get_polytopes", self._get)
+        self.offer(GetSlicedPolytope, "~/get_sliced_polytope", self._slice)
+        self.offer(CheckReachable, "~/reachable", lambda asked, answer: check_reachable(self._reach(), asked, answer))
+        self.offer(PlaceBase, "~/place_base", lambda asked, answer: place_base(self._reach(), asked, answer))
+        self.get_logger().info(f"{model}; publishes {', '.join(values['polytopes']) or 'no polytopes'}")
 
     def activate(self) -> None:
-        """Publish from now on."""
-        self._ending = threading.Event()
+        """Publish polytopes on a thread."""
+        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._publish_on, name="polytopes", daemon=True)
         self._thread.start()
 
     def deactivate(self) -> None:
-        """Be silent."""
-        self._ending.set()
-        assert self._thread is not None
+        """Stop publishing."""
+        self._stop.set()
         self._thread.join()
 
-    def cleanup(self) -> None:
-        """Give everything back."""
-        self._states.destroy()
-        for subscription in (self._seen, self._limit):
-            self.destroy_subscription(subscription)
-        for publisher in (self._polytopes, self._markers, self._shown):
-            self.destroy_publisher(publisher)
-        for service in self._offered:
-            self.destroy_service(service)
+    def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Refuse polytopes that do not exist; compile new ones ahead of their use."""
+        if {"polytopes", "constrained"} & changed:
+            self._compile(list(values["polytopes"]))
 
     def _compile(self, names: list[str]) -> None:
-        """Now, and not when the first state or the first obstacle comes."""
+        """Compile the polytopes, with an obstacle and without, ahead of the first joint state."""
         rest, beside, world = np.zeros(self._chain.n), np.eye(4), World()
         beside[:3, 3] = kinematics.forward(self._chain, rest)[:3, 3] + np.array([0.0, 0.0, 0.4])
-        world.add("something near", Box([0.1, 0.1, 0.1]), beside)
-        for seen in (self._world.snapshot(), world.snapshot()):
-            self._abilities.polytopes(names, rest, rest, seen, self._question())
+        world.add("obstacle", Box(np.array([0.1, 0.1, 0.1])), beside)
+        for snapshot in (self._world.snapshot(), world.snapshot()):
+            self._abilities.polytopes(names, rest, rest, snapshot, self._query())
 
-    # What is published, on a thread of its own.
+    # Publishing, on a thread of its own.
 
     def _publish_on(self) -> None:
-        period = 1.0 / float(self._values["rate"])
         due = time.monotonic()
-        while not self._ending.wait(max(0.0, due - time.monotonic())):
-            due = max(due + period, time.monotonic())
+        while not self._stop.wait(max(0.0, due - time.monotonic())):
+            due = max(due + 1.0 / float(self.values["rate"]), time.monotonic())
             newest = self._states.newest()
             if newest is None:
                 continue
@@ -136,33 +128,33 @@ class CapabilityNode(ManagedNode):
                 self._publish(newest)
             except ManipapyError as error:
                 self.get_logger().warning(f"no polytopes: {error}", throttle_duration_sec=5.0)
-            except Exception:  # a thread that dies says nothing; the next state may do better
+            except Exception:  # an error must not end the thread without a log line; the next state may succeed
                 self.get_logger().error(f"no polytopes:\n{traceback.format_exc()}", throttle_duration_sec=5.0)
 
     def _publish(self, state: JointState) -> None:
-        names, question = list(self._values["polytopes"]), self._question()
+        names, query = list(self.values["polytopes"]), self._query()
         q, qd = self._numbers(state)
-        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), question)
-        self._polytopes.publish(self._message(made, q, question, state))
-        drawn = float(self._values["marker_scale"])
+        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), query)
+        self._polytopes.publish(self._message(made, q, query, state))
+        drawn = float(self.values["marker_scale"])
         scales = {"velocity": drawn, "force": 0.1 * drawn, "acceleration": 0.1 * drawn, "motion": 1.0, "reach": 1.0}
         tip = kinematics.forward(self._chain, q)[:3, 3]
         self._markers.publish(polytope_markers(made, scales, tip, self._chain.base, state.header.stamp))
 
-    def _message(self, made: dict[str, Polytope], q: Array, question: Question, state: JointState) -> PolytopeArray:
+    def _message(self, made: dict[str, Polytope], q: Array, query: PolytopeQuery, state: JointState) -> PolytopeArray:
         message = PolytopeArray(tip=pose_from_matrix(kinematics.forward(self._chain, q)))
-        message.header.frame_id = self._chain.tip if question.tip_frame else self._chain.base
+        message.header.frame_id = self._chain.tip if query.tip_frame else self._chain.base
         message.header.stamp = state.header.stamp
         message.polytopes = [
-            polytope_message(name, UNITS[name][question.rotation], question.constrained, polytope)
+            polytope_message(name, UNITS[name][query.rotation], query.constrained, polytope)
             for name, polytope in made.items()
         ]
         return message
 
-    # What is asked.
+    # Services.
 
     def _get(self, request: GetPolytopes.Request, response: GetPolytopes.Response) -> None:
-        names = list(request.names) or list(self._values["polytopes"])
+        names = list(request.names) or list(self.values["polytopes"])
         response.result = self._answer(names, request, lambda polytope: polytope)
         response.success = True
 
@@ -174,24 +166,23 @@ class CapabilityNode(ManagedNode):
         response.success = True
 
     def _answer(self, names: list[str], request: Any, shape: Callable[[Polytope], Polytope]) -> PolytopeArray:
-        question = Question(
+        query = PolytopeQuery(
             constrained=request.constrained,
             rotation=request.rotation,
             tip_frame=request.tip_frame,
-            linearisation=float(self._values["linearisation"]),
-            horizon=float(self._values["horizon"]),
+            linearisation=float(self.values["linearisation"]),
+            horizon=float(self.values["horizon"]),
         )
         state = request.joints if request.joints.name else self._state()
         q, qd = self._numbers(state)
-        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), question)
-        return self._message({name: shape(polytope) for name, polytope in made.items()}, q, question, state)
+        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), query)
+        return self._message({name: shape(polytope) for name, polytope in made.items()}, q, query, state)
 
-    def _question(self) -> Question:
-        values = self._values
-        return Question(
-            constrained=bool(values["constrained"]),
-            linearisation=float(values["linearisation"]),
-            horizon=float(values["horizon"]),
+    def _query(self) -> PolytopeQuery:
+        return PolytopeQuery(
+            constrained=bool(self.values["constrained"]),
+            linearisation=float(self.values["linearisation"]),
+            horizon=float(self.values["horizon"]),
         )
 
     def _numbers(self, state: JointState) -> tuple[Array, Array]:
@@ -200,7 +191,7 @@ class CapabilityNode(ManagedNode):
 
     def _state(self) -> JointState:
         if self._latest is None:
-            raise InputError(f"no joint state has come on {self._states.topic} yet; give joints, or start the arm")
+            raise InputError(f"no joint state on {self._states.topic} yet; give joints, or start the arm")
         return self._latest
 
     def _reach(self) -> ReachMap:
@@ -210,29 +201,14 @@ class CapabilityNode(ManagedNode):
 
     def _on_obstacles(self, message: ObstacleArray) -> None:
         try:
-            self._world.see(message)
+            self._world.update_perceived(message)
         except InputError as error:
-            self.get_logger().warning(f"obstacles not taken over: {error}", throttle_duration_sec=5.0)
+            self.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)
 
     def _on_limit(self, message: Float64) -> None:
-        if not 1e-4 <= message.data <= 1.0:
-            self.get_logger().warning(f"linearisation limit {message.data!r} is not between 0.0001 and 1; ignored")
-            return
-        self._values = {**self._values, "linearisation": message.data}
-
-    def _answering(self, answer: Callable[[Any, Any], None]) -> Callable[[Any, Any], Any]:
-        """A service callback that turns the user's mistakes into answers that say why."""
-
-        def respond(request: Any, response: Any) -> Any:
-            try:
-                if not self.is_active:
-                    raise NotActive(self.get_fully_qualified_name())
-                answer(request, response)
-            except ManipapyError as error:
-                response = type(response)(success=False, message=str(error))
-            return response
-
-        return respond
+        result = self.set_parameters([Parameter("linearisation", value=message.data)])[0]
+        if not result.successful:
+            self.get_logger().warning(f"linearisation limit {message.data!r} is ignored: {result.reason}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
-"""An arm as a program sees it over ROS: where it is, where it should go, hold, reset.
+"""Client of an arm: joint states, trajectories, hold, reset.
 
-Works with our own controller and with ros2_control's joint_trajectory_controller, whichever is there.
+Works with our own controller and with ros2_control's joint_trajectory_controller.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
-from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from numpy.typing import ArrayLike
 from rclpy.action import ActionClient
@@ -29,37 +28,37 @@ from manipapy_core.model import Chain
 from manipapy_core.typing import Array
 
 from ..common import qos
-from ..common.conversions import positions_by_name
+from ..common.conversions import duration_message, positions_by_name
 from ..common.heartbeat import Heartbeat, heartbeat_publisher
 from ..common.names import TRAJECTORY_CONTROLLER
 from ..realtime.polled_topics import PolledSubscription
-from .session import LOOK_UP, PATIENCE, NoAnswer, Refused, RosSession
+from .session import POLL_PERIOD, TIMEOUT, NoAnswer, Refused, RosSession
 
 OURS = "controller"
 CONTROLLERS = (OURS, TRAJECTORY_CONTROLLER)
-"""Nodes that take trajectories, ours first."""
-JUST_NOW = 0.02
-"""How old a joint state may be that still tells where the arm is [s]."""
-USUAL_ACCELERATION = 2.0
-"""For joints whose description gives no limit [rad/s² or m/s²]."""
+"""Nodes that accept trajectories, ours first."""
+MAX_STATE_AGE = 0.02
+"""Age up to which a joint state is current [s]."""
+DEFAULT_ACCELERATION = 2.0
+"""Of joints without an acceleration limit [rad/s² or m/s²]."""
 
 
 class MotionFailed(ManipapyError):
     """A trajectory that did not reach its goal."""
 
     def __init__(self, code: int, reason: str):
-        super().__init__(f"the arm did not get there (code {code}): {reason or 'no reason given'}")
+        super().__init__(f"the goal was not reached (code {code}): {reason or 'no reason given'}")
         self.code, self.reason = code, reason
 
 
 class ArmClient:
-    """One arm in the namespace of a client.
+    """One arm in the namespace of a session.
 
     Args:
         client: Whose node is used.
-        watcher: Name of the node that watches over motions: should its process die, our controller ends them. Empty:
-            a motion goes on to its end whatever becomes of the client.
-        states: Topic that says where the arm is.
+        watcher: Name of the node that monitors motions: when its heartbeats stop, our controller ends them. Empty: a
+            motion continues to its end without the client.
+        states: Topic of joint states.
     """
 
     def __init__(self, client: RosSession, *, watcher: str = "", states: str = "joint_states"):
@@ -70,16 +69,16 @@ class ArmClient:
         if watcher:
             self._beats = heartbeat_publisher(client.node, f"{client.namespace}/{OURS}")
             for name in CONTROLLERS:
-                self._action(name)  # found by the time it is needed
-        # Looked at only when asked: a thousand callbacks a second would cost a fifth of a processor.
+                self._action(name)  # discovered by the time it is needed
+        # Polled: a thousand callbacks a second would cost a fifth of a processor.
         self._states: PolledSubscription[JointState] = PolledSubscription(client.node, JointState, states, qos.NEWEST)
 
-    def joint_state(self, seconds: float = PATIENCE, *, give_up: Callable[[], bool] = lambda: False) -> JointState:
-        """Where the arm is now.
+    def joint_state(self, seconds: float = TIMEOUT, *, give_up: Callable[[], bool] = lambda: False) -> JointState:
+        """The next joint state.
 
         Raises:
-            NoAnswer: Nobody publishes joint_states.
-            GivenUp: `give_up` was true before one came.
+            NoAnswer: None arrives.
+            GivenUp: `give_up` returned True before one arrived.
         """
         state = None
 
@@ -92,26 +91,26 @@ class ArmClient:
             raise NoAnswer(self._states.topic, seconds, exists=self._states.publishers > 0)
         return state
 
-    def new_joint_state(self, seconds: float = PATIENCE, *, give_up: Callable[[], bool] = lambda: False) -> JointState:
-        """One that has come just now, or the next that comes; an older one may have been waiting for long."""
-        state = self._states.newest(within=JUST_NOW)
+    def new_joint_state(self, seconds: float = TIMEOUT, *, give_up: Callable[[], bool] = lambda: False) -> JointState:
+        """A current joint state: one that has just arrived, or the next."""
+        state = self._states.newest(within=MAX_STATE_AGE)
         return self.joint_state(seconds, give_up=give_up) if state is None else state
 
-    def positions(self, joint_names: Sequence[str], seconds: float = PATIENCE) -> Array:
-        """Where the arm is now [rad or m], in the order of the names, shape (n,)."""
+    def positions(self, joint_names: Sequence[str], seconds: float = TIMEOUT) -> Array:
+        """Current positions [rad or m], in the order of the names, shape (n,)."""
         return positions_by_name(self.joint_state(seconds), joint_names)
 
-    def controller(self, seconds: float = PATIENCE, *, give_up: Callable[[], bool] = lambda: False) -> str:
-        """Name of the node that takes trajectories.
+    def controller(self, seconds: float = TIMEOUT, *, give_up: Callable[[], bool] = lambda: False) -> str:
+        """Name of the node that accepts trajectories.
 
         Raises:
             NoAnswer: There is none.
-            GivenUp: `give_up` was true before there was one.
+            GivenUp: `give_up` returned True before there was one.
         """
         actions = {name: self._action(name) for name in CONTROLLERS}
 
         def present() -> list[str]:
-            return [name for name, action in actions.items() if action.server_is_ready() and self._hears(name)]
+            return [name for name, action in actions.items() if action.server_is_ready() and self._monitors(name)]
 
         if not self.client.wait_until(lambda: bool(present()), seconds, give_up=give_up):
             wanted = " or ".join(f"{self.client.namespace}/{name}" for name in CONTROLLERS)
@@ -129,21 +128,21 @@ class ArmClient:
         """Follow a trajectory to its end.
 
         Args:
-            while_moving: Called again and again until the arm has arrived; when it says no, the goal is cancelled.
-            on_feedback: Called with what the controller reports.
-            seconds: How long the controller may be silent; it reports while the arm moves, however slowly simulated
-                time passes.
+            while_moving: Called repeatedly until the end; False cancels the goal.
+            on_feedback: Called with the controller's feedback.
+            seconds: Longest time without feedback; the controller sends it while the arm moves, however slowly
+                simulated time passes.
 
         Raises:
-            Refused: The controller does not take goals now.
-            MotionFailed: It did not get there.
+            Refused: The controller rejects the goal.
+            MotionFailed: The goal was not reached.
         """
         name, number = self.controller(seconds), uuid.uuid4().bytes
         with contextlib.ExitStack() as stack:
-            attend: Callable[[], None] = lambda: None  # noqa: E731
+            alive: Callable[[], None] = lambda: None  # noqa: E731
             if self._beats is not None and name == OURS:
-                attend = stack.enter_context(Heartbeat(self._beats, number, self._watcher)).attend
-            self._follow(name, number, trajectory, while_moving, on_feedback, seconds, attend)
+                alive = stack.enter_context(Heartbeat(self._beats, number, self._watcher)).keep_alive
+            self._follow(name, number, trajectory, while_moving, on_feedback, seconds, alive)
 
     def _follow(
         self,
@@ -153,63 +152,63 @@ class ArmClient:
         while_moving: Callable[[], bool],
         on_feedback: Callable[[FollowJointTrajectory.Feedback], None],
         seconds: float,
-        attend: Callable[[], None],
+        alive: Callable[[], None],
     ) -> None:
         client, label = self.client, f"{self.client.namespace}/{name}"
         heard = time.monotonic()
 
-        def listen(message: Any) -> None:
+        def receive(message: Any) -> None:
             nonlocal heard
             heard = time.monotonic()
             on_feedback(message.feedback)
 
         goal, goal_id = FollowJointTrajectory.Goal(trajectory=trajectory), UUID(uuid=list(number))
         action = self._action(name)
-        sent = client.on_thread(lambda: action.send_goal_async(goal, feedback_callback=listen, goal_uuid=goal_id))
+        sent = client.on_thread(lambda: action.send_goal_async(goal, feedback_callback=receive, goal_uuid=goal_id))
         if not client.wait_until(sent.done, seconds):
             raise NoAnswer(f"{label}/follow_joint_trajectory", seconds, exists=True)
         handle = sent.result()
         if not handle.accepted:
-            raise Refused(label, "the goal was rejected; the output of the controller says why")
+            raise Refused(label, "the goal was rejected; the log of the controller has the reason")
         ended, cancelled, heard = client.on_thread(handle.get_result_async), False, time.monotonic()
         while not ended.done():
-            attend()
+            alive()
             if time.monotonic() - heard > seconds:
                 client.on_thread(handle.cancel_goal_async)
                 raise NoAnswer(f"{label}/follow_joint_trajectory", seconds, exists=True)
             if not cancelled and not while_moving():
                 client.on_thread(handle.cancel_goal_async)
                 cancelled = True
-            time.sleep(LOOK_UP)
+            time.sleep(POLL_PERIOD)
         result, status = ended.result().result, ended.result().status
         if status != GoalStatus.STATUS_SUCCEEDED and not cancelled:
             raise MotionFailed(result.error_code, result.error_string)
 
-    def hold(self, seconds: float = PATIENCE) -> str:
-        """Bring the arm to rest; what was done, in words."""
+    def hold(self, seconds: float = TIMEOUT) -> str:
+        """Bring the arm to rest; returns a message that describes how."""
         name = self.controller(seconds)
         if name == TRAJECTORY_CONTROLLER:
             # Zero id and zero time stand for all goals; a cancelled trajectory controller holds.
             cancel = f"{name}/follow_joint_trajectory/_action/cancel_goal"
-            answer = self.client.ask(CancelGoal, cancel, CancelGoal.Request(), seconds=seconds)
+            answer = self.client.call(CancelGoal, cancel, CancelGoal.Request(), seconds=seconds)
             return f"{len(answer.goals_canceling)} goal(s) of {name} cancelled; it holds"
         return self._trigger(f"{name}/hold", seconds)
 
-    def reset(self, seconds: float = PATIENCE) -> str:
-        """Let a stopped arm move again; what was done, in words."""
+    def reset(self, seconds: float = TIMEOUT) -> str:
+        """End a stop of the guard; returns the controller's message."""
         name = self.controller(seconds)
         if name == TRAJECTORY_CONTROLLER:
-            raise InputError(f"{name} has no reset: what stopped the robot is to be cleared at its driver or pendant")
+            raise InputError(f"{name} has no reset; clear the fault at the driver or the pendant")
         return self._trigger(f"{name}/reset", seconds)
 
     def _trigger(self, name: str, seconds: float) -> str:
-        answer = self.client.ask(Trigger, name, Trigger.Request(), seconds=seconds)
+        answer = self.client.call(Trigger, name, Trigger.Request(), seconds=seconds)
         if not answer.success:
             raise Refused(f"{self.client.namespace}/{name}", answer.message)
         return answer.message or "done"
 
-    def _hears(self, controller: str) -> bool:
-        """Whether a controller would notice the death of the watcher, where there is one and it can."""
+    def _monitors(self, controller: str) -> bool:
+        """Whether a controller receives the heartbeats, if there are any and it is ours."""
         return self._beats is None or controller != OURS or self._beats.get_subscription_count() > 0
 
     def _action(self, controller: str) -> ActionClient:
@@ -220,30 +219,29 @@ class ArmClient:
 
 
 def rest_to_rest(chain: Chain, q: ArrayLike, q_goal: ArrayLike, *, speed: float = 0.5) -> JointTrajectory:
-    """One smooth motion to a goal: a quintic that stays within the limits of every joint.
+    """A quintic from rest to rest within the limits of every joint.
 
     Args:
-        q: Where the arm is [rad or m], shape (n,).
-        q_goal: Where it should go [rad or m], shape (n,).
-        speed: Share of the limits of velocity and acceleration that is used, above 0 to 1.
+        q: Start [rad or m], shape (n,).
+        q_goal: Goal [rad or m], shape (n,).
+        speed: Share of the velocity and acceleration limits, above 0 to 1.
     """
     if not 0.0 < speed <= 1.0:
         raise InputError(f"speed is {speed!r}; give a share of full speed above 0, at most 1")
     goal = np.asarray(q_goal, dtype=np.float64)
     if goal.shape != (chain.n,):
         raise InputError(f"{goal.size} joint positions for {chain.n} joints: {', '.join(chain.joint_names)}")
-    way = np.abs(goal - np.asarray(q, dtype=np.float64))
-    acceleration = np.where(np.isfinite(chain.limits.acceleration), chain.limits.acceleration, USUAL_ACCELERATION)
+    distance = np.abs(goal - np.asarray(q, dtype=np.float64))
+    acceleration = np.where(np.isfinite(chain.limits.acceleration), chain.limits.acceleration, DEFAULT_ACCELERATION)
     # Largest velocity and acceleration of s(x) = 10x³ − 15x⁴ + 6x⁵ are 15/8 and 10/√3.
-    by_velocity = 1.875 * way / (speed * chain.limits.velocity)
-    by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * way / (speed * acceleration))
+    by_velocity = 1.875 * distance / (speed * chain.limits.velocity)
+    by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * distance / (speed * acceleration))
     duration = max(float(by_velocity.max()), float(by_acceleration.max()), 0.1)
     zeros = [0.0] * chain.n
-    seconds, nanoseconds = divmod(round(duration * 1e9), 1_000_000_000)
     point = JointTrajectoryPoint(
         positions=goal.tolist(),
         velocities=zeros,
         accelerations=zeros,
-        time_from_start=Duration(sec=seconds, nanosec=nanoseconds),
+        time_from_start=duration_message(duration),
     )
     return JointTrajectory(joint_names=list(chain.joint_names), points=[point])

@@ -1,4 +1,4 @@
-"""What is typed on a command line as a request for a motion, and how the planner's answer reads."""
+"""Motion requests from the command line, and plans as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from manipapy_core.errors import InputError
 from manipapy_core.model import Chain
 
-from ..controller.trajectory_messages import seconds
+from ..common.conversions import to_seconds
 
 
 def motion_request(
@@ -26,19 +26,19 @@ def motion_request(
     speed: float,
     planner: str = "",
 ) -> MotionRequest:
-    """The request for numbers of which exactly one of `joints`, `pose` and `named` says what they are.
+    """The request of a command; exactly one of `joints`, `pose` and `named` says what the numbers are.
 
     Args:
-        ask_chain: Asked for the arm if its joints matter.
-        speed: Share of the limits of velocity and acceleration, above 0 to 1.
+        ask_chain: Returns the arm, if its joints are needed.
+        speed: Share of the velocity and acceleration limits, above 0 to 1.
 
     Raises:
-        InputError: Options that contradict each other, or another number of numbers than it takes.
+        InputError: Options that contradict each other, or the wrong count of numbers.
     """
     if joints + pose + bool(named) != 1:
-        raise InputError("say where to go: --joints and positions, --pose x y z qx qy qz qw, or --named and a name")
+        raise InputError("give a goal: --joints and positions, --pose x y z qx qy qz qw, or --named and a name")
     if straight and not pose:
-        raise InputError("--straight leads the tip to a pose; give one with --pose")
+        raise InputError("--straight needs a pose; give one with --pose")
     if not 0.0 < speed <= 1.0:
         raise InputError(f"speed is {speed!r}; give a share of full speed above 0, at most 1")
     request = MotionRequest(velocity_scaling=speed, acceleration_scaling=speed, planner=planner)
@@ -68,7 +68,7 @@ def plan_text(result: PlanMotion.Result) -> str:
         ("verification", result.time_verification),
     )
     spent = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in times)
-    duration = seconds(result.trajectory.points[-1].time_from_start)
+    duration = to_seconds(result.trajectory.points[-1].time_from_start)
     return (
         f"a motion of {duration:.2f} s over {result.path_length:.2f} rad or m, {len(result.trajectory.points)} points\n"
         f"planned in {1e3 * result.time_total:.1f} ms: {spent}"

@@ -10,6 +10,7 @@ import numpy as np
 from manipapy_msgs.msg import ControllerStatus, MotionRequest
 from manipapy_msgs.srv import ComputeFK
 from rcl_interfaces.srv import GetParameters
+from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import qos_profile_sensor_data
 from rich.console import Group
 from rich.markup import escape
@@ -17,14 +18,20 @@ from rich.table import Table
 from rich.text import Text
 from sensor_msgs.msg import JointState
 
-from manipapy_core import Robot
 from manipapy_core.model import Chain
 
 from ..common.conversions import positions_by_name
+from ..common.robot_loader import (
+    ROBOT_PARAMETERS,
+    LoadedRobot,
+    robot_from_parameters,
+    robot_from_text,
+    wait_for_description,
+)
 from .arm import ArmClient
 from .goal_text import plan_text
 from .planner import PlannerClient
-from .session import NoAnswer, RosSession
+from .session import TIMEOUT, NoAnswer, RosSession
 
 VERDICTS = {
     ControllerStatus.OK: ("ok", "green"),
@@ -32,8 +39,8 @@ VERDICTS = {
     ControllerStatus.HOLD: ("hold", "yellow"),
     ControllerStatus.STOP: ("stop", "bold red"),
 }
-STATUS_PATIENCE = 1.5
-"""How long to wait for a status before there counts as being no controller of ours [s]."""
+STATUS_TIMEOUT = 1.5
+"""Without a status of our controller for so long, there is none [s]."""
 
 
 class RobotClient:
@@ -64,34 +71,37 @@ class RobotClient:
     def chain(self) -> Chain:
         """The arm that model_server was configured with."""
         if self._chain is None:
-            names = ["robot", "robot_description", "base_link", "tip_link"]
+            names = [row.name for row in ROBOT_PARAMETERS]
             request = GetParameters.Request(names=names)
-            answer = self.client.ask(GetParameters, "model_server/get_parameters", request)
-            robot, text, base, tip = (value.string_value for value in answer.values)
-            model = Robot.from_urdf(text or robot, check_meshes=False)
-            self._chain = model.chain(base or model.root, tip)
+            answer = self.client.call(GetParameters, "model_server/get_parameters", request)
+            values = dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+            values["package_paths"] = values["package_paths"] or []
+            robot = robot_from_parameters(values)
+            if robot is None:
+                robot = robot_from_text(wait_for_description(self.client.node, TIMEOUT, lambda: False), values)
+            self._chain = LoadedRobot.of(robot, values).chain
         return self._chain
 
     def plan(self, request: MotionRequest) -> str:
-        """Plan a motion; what came out, in words.
+        """Plan a motion; returns a description of it.
 
         Raises:
             NoAnswer: There is no planner.
-            Refused: There is no such motion; the text says why.
+            Refused: No motion was found; the text has the reason.
         """
         return plan_text(PlannerClient(self.client).plan(request))
 
-    def move(self, request: MotionRequest, tell: Callable[[str, float], None]) -> tuple[str, float]:
-        """Plan and move; what came out, in words, and the largest joint error at the end [rad or m].
+    def move(self, request: MotionRequest, progress: Callable[[str, float], None]) -> tuple[str, float]:
+        """Plan and move; returns the result's text and the largest joint error at the end [rad or m].
 
         Args:
-            tell: Is told the phase and the share that is done.
+            progress: Called with the phase and the share of the motion that is done.
 
         Raises:
             NoAnswer: There is no planner.
-            Refused: The arm did not get there; the text says why.
+            Refused: The goal was not reached; the text has the reason.
         """
-        result = PlannerClient(self.client).move(request, tell=tell)
+        result = PlannerClient(self.client).move(request, progress=progress)
         error = np.zeros(1)
         if request.kind == MotionRequest.JOINTS:
             wanted = positions_by_name(request.joints, self.chain.joint_names)
@@ -99,15 +109,15 @@ class RobotClient:
         return result.text, float(np.abs(error).max())
 
     def table(self) -> Group:
-        """Joints, tip and controller as they are now."""
+        """Current state of joints, tip and controller."""
         state = self.arm.joint_state()
         parts: list[Any] = [self._joint_table(state)]
         try:
-            answer = self.client.ask(ComputeFK, "model_server/compute_fk", ComputeFK.Request(joint_state=state))
+            answer = self.client.call(ComputeFK, "model_server/compute_fk", ComputeFK.Request(joint_state=state))
             parts.append(Text(_pose_line(answer) if answer.success else answer.message))
         except NoAnswer as silence:
             parts.append(Text(str(silence), style="yellow"))
-        self.client.wait_until(lambda: self.status is not None, STATUS_PATIENCE)
+        self.client.wait_until(lambda: self.status is not None, STATUS_TIMEOUT)
         parts += _status_lines(self.status)
         return Group(*parts)
 
@@ -138,7 +148,7 @@ def _pose_line(answer: ComputeFK.Response) -> str:
 
 def _status_lines(status: ControllerStatus | None) -> list[Text]:
     if status is None:
-        return [Text("no controller of manipapy's: the arm takes trajectories from ros2_control or a mock", "dim")]
+        return [Text("no controller of manipapy: trajectories go to ros2_control or to a mock", "dim")]
     word, colour = VERDICTS.get(status.verdict, (str(status.verdict), "red"))
     reason = f" by {status.check}: {status.reason}" if status.reason else ""
     return [

@@ -1,4 +1,4 @@
-"""The ROS side of a program that is not a node itself: it asks services, listens to topics and waits with patience."""
+"""A ROS node for programs that are not nodes themselves: service calls, topics, lifecycle transitions."""
 
 from __future__ import annotations
 
@@ -21,53 +21,53 @@ from manipapy_core.errors import ManipapyError
 
 from ..common.names import absolute_namespace, local_discovery
 
-PATIENCE = 10.0
-"""How long something may take that should be there already [s]; a busy machine finds nodes slowly."""
-LOOK_UP = 0.01
-"""How often a waiting program looks whether what it waits for has come [s]."""
-FIRST_LOOK, SLOWER = 5e-4, 0.1
-"""Most answers come soon: the first looks are sooner [s], then each after a share of the time waited so far."""
-
-
-ASK_AGAIN = 3.0
-"""After how long a question to a lifecycle node is repeated [s]."""
+TIMEOUT = 10.0
+"""Default timeout [s]; on a busy machine discovery is slow."""
+POLL_PERIOD = 0.01
+"""Longest time between two checks of a condition [s]."""
+FIRST_POLL, POLL_GROWTH = 5e-4, 0.1
+"""Most answers arrive soon: time to the first check [s], and its growth as a share of the time waited so far."""
+REPEAT_AFTER = 3.0
+"""Time after which a request to a lifecycle node is repeated [s]."""
 GOAL_STATE = {
     Transition.TRANSITION_CONFIGURE: State.PRIMARY_STATE_INACTIVE,
     Transition.TRANSITION_ACTIVATE: State.PRIMARY_STATE_ACTIVE,
 }
-"""Where a transition leads."""
+"""State after a transition."""
 
 
 class NoAnswer(ManipapyError):
-    """A service that does not exist, or does not answer."""
+    """A service or topic that does not exist, or does not respond."""
 
     def __init__(self, name: str, seconds: float, exists: bool):
-        what = "does not answer" if exists else "is not there"
-        cure = "is it stuck?" if exists else "is the suite running, with the same ROS_DOMAIN_ID? Start it: manipapy up"
+        what = "does not answer" if exists else "does not exist"
+        cure = (
+            "is it stuck?" if exists else "are the nodes running, with the same ROS_DOMAIN_ID? Start them: manipapy up"
+        )
         super().__init__(f"{name} {what} (waited {seconds:g} s); {cure}")
         self.name, self.seconds, self.exists = name, seconds, exists
 
 
 class Refused(ManipapyError):
-    """A node that answered, but will not do it."""
+    """A request that a node refused."""
 
     def __init__(self, name: str, reason: str):
-        super().__init__(f"{name}: {reason or 'refused without a reason; its output says more'}")
+        super().__init__(f"{name}: {reason or 'refused without a reason; see its log'}")
         self.name, self.reason = name, reason
 
 
 class GivenUp(ManipapyError):
-    """Waiting made no sense any more: what was waited for has died, or the user wants to stop."""
+    """A wait that was ended early: the other side has died, or the user stops the program."""
 
 
 class RosSession:
     """A node in a context of its own, spun by a thread of its own. Use it in a `with` statement.
 
-    Signals are left to the program. Callbacks of the node's subscriptions run on the thread.
+    Signals are left to the program. Subscription callbacks run on the thread.
 
     Args:
-        name: Of the node; the number of the process is added, so that several do not collide.
-        namespace: In which relative names are looked up.
+        name: Of the node; the process id is added, so that names are unique.
+        namespace: Of relative names.
     """
 
     def __init__(self, name: str, namespace: str = ""):
@@ -109,63 +109,66 @@ class RosSession:
         rclpy.try_shutdown(context=self._context)
 
     def on_thread(self, function: Callable[[], Any]) -> Any:
-        """What a function returns that runs between callbacks.
+        """Run a function between callbacks and return its result.
 
-        Requests must be sent so: rclpy notes whom an answer is for after it has sent the question, and its action
-        client loses an answer that another thread handles before that.
+        Requests must be sent this way: rclpy records a request after sending it, and its action client loses a response
+        that another thread handles before that.
         """
         task = self._executor.create_task(function)
-        if not self.wait_until(task.done, PATIENCE):
-            raise GivenUp("the thread that listens to ROS is stuck in a callback")
+        if not self.wait_until(task.done, TIMEOUT):
+            raise GivenUp("the thread of the ROS session is stuck in a callback")
         return task.result()
 
     def wait_until(
         self, condition: Callable[[], bool], seconds: float, *, give_up: Callable[[], bool] = lambda: False
     ) -> bool:
-        """Whether the condition came true in time [s].
+        """Whether the condition became true in time [s].
 
         Raises:
-            GivenUp: `give_up` was true before.
+            GivenUp: `give_up` returned True before.
         """
         began = time.monotonic()
         while not condition():
             if give_up():
-                raise GivenUp("given up waiting")
+                raise GivenUp("the wait was ended early")
             if not self._thread.is_alive():
-                raise GivenUp("the thread that listens to ROS has died; its traceback is above")
+                raise GivenUp("the thread of the ROS session has died; its traceback is above")
             waited = time.monotonic() - began
             if waited > seconds:
                 return False
-            time.sleep(min(LOOK_UP, FIRST_LOOK + SLOWER * waited))
+            time.sleep(min(POLL_PERIOD, FIRST_POLL + POLL_GROWTH * waited))
         return True
 
-    def look_for(self, service_type: type, name: str) -> Any:
-        """Have a service found already when it is needed in a hurry; the name is relative to the namespace."""
+    def service_client(self, service_type: type, name: str) -> Any:
+        """The client of a service, created once; the name is relative to the namespace.
+
+        Created early, it has discovered the service by the time it is needed.
+        """
         full_name = f"{self.namespace}/{name}"
         if full_name not in self._clients:
             self._clients[full_name] = self.node.create_client(service_type, full_name)
         return self._clients[full_name]
 
-    def ask(
+    def call(
         self,
         service_type: type,
         name: str,
         request: Any,
         *,
-        seconds: float = PATIENCE,
+        seconds: float = TIMEOUT,
         give_up: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """The answer of a service.
+        """Call a service and return its response.
 
         Args:
             name: Relative to the namespace.
-            seconds: How long to wait for the service, and then for its answer.
-            give_up: Ends the waiting early.
+            seconds: Timeout for the service to appear, and then for its response.
+            give_up: Ends the wait early when it returns True.
 
         Raises:
-            NoAnswer: It is not there, or says nothing.
+            NoAnswer: The service does not exist, or does not respond.
         """
-        client, full_name = self.look_for(service_type, name), f"{self.namespace}/{name}"
+        client, full_name = self.service_client(service_type, name), f"{self.namespace}/{name}"
         if not self.wait_until(client.service_is_ready, seconds, give_up=give_up):
             raise NoAnswer(full_name, seconds, exists=False)
         answer = self.on_thread(lambda: client.call_async(request))
@@ -179,33 +182,35 @@ class RosSession:
             self._executor.spin_once(timeout_sec=0.2)
 
     def transition(self, node: str, transition: int, *, seconds: float, give_up: Callable[[], bool]) -> None:
-        """Bring a lifecycle node to another state.
+        """Make a lifecycle transition of a node.
 
-        A node that was killed still seems to be there for some seconds, so that a request may be lost to it; the node
-        is therefore asked for its state, which does no harm when repeated, and told again if need be.
+        A killed node stays in the graph for some seconds, and a request may be lost to it. The state is therefore read
+        first, which can be repeated, and the transition is requested again if needed.
 
         Args:
             node: Its name, relative to the namespace.
             transition: TRANSITION_CONFIGURE or TRANSITION_ACTIVATE of `lifecycle_msgs.msg.Transition`.
-            seconds: How long all of it may take.
+            seconds: Timeout for all of it.
 
         Raises:
-            NoAnswer: The node is not there, or takes too long.
-            Refused: The transition failed; the node has logged why.
+            NoAnswer: The node does not exist, or takes too long.
+            Refused: The transition failed; the node has logged the reason.
         """
         request = ChangeState.Request(transition=Transition(id=transition))
         deadline = time.monotonic() + seconds
         name, exists = f"{self.namespace}/{node}", False
         while time.monotonic() < deadline:
             try:
-                state = self.ask(GetState, f"{node}/get_state", GetState.Request(), seconds=ASK_AGAIN, give_up=give_up)
+                state = self.call(
+                    GetState, f"{node}/get_state", GetState.Request(), seconds=REPEAT_AFTER, give_up=give_up
+                )
                 if state.current_state.id == GOAL_STATE[transition]:
                     return
                 exists = True
-                answer = self.ask(ChangeState, f"{node}/change_state", request, seconds=ASK_AGAIN, give_up=give_up)
+                answer = self.call(ChangeState, f"{node}/change_state", request, seconds=REPEAT_AFTER, give_up=give_up)
             except NoAnswer:
-                continue  # it is still on its way up, or busy with the transition
+                continue  # it is still starting, or busy with the transition
             if not answer.success:
-                raise Refused(name, "the transition failed; the lines above say why")
+                raise Refused(name, "the transition failed; the log above has the reason")
             return
         raise NoAnswer(name, seconds, exists)

@@ -1,4 +1,4 @@
-"""The door between messages and arrays: joints are matched by name here and nowhere else."""
+"""Conversions between messages and plain data: joints are matched by name, and times are split, only here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Pose, PoseStamped
 from numpy.typing import ArrayLike, NDArray
 from rclpy.serialization import deserialize_message
@@ -18,7 +19,7 @@ from manipapy_core.typing import Array
 
 
 class MissingJoints(InputError):
-    """A joint state that does not tell where every joint of the arm is."""
+    """A joint state without a position for every joint of the arm."""
 
     def __init__(self, missing: Sequence[str], given: Sequence[str]):
         super().__init__(
@@ -29,6 +30,33 @@ class MissingJoints(InputError):
 
 class MalformedJointState(InputError):
     """A joint state whose arrays contradict each other."""
+
+
+def to_seconds(time: Time | Duration) -> float:
+    """A stamp or a duration as a number [s]."""
+    return float(time.sec + 1e-9 * time.nanosec)
+
+
+def to_nanoseconds(time: Time | Duration) -> int:
+    """A stamp or a duration as a number [ns]."""
+    return int(time.sec * 1_000_000_000 + time.nanosec)
+
+
+def split_nanoseconds(nanoseconds: int) -> tuple[int, int]:
+    """Fields `sec` and `nanosec` of a time [ns]."""
+    return divmod(nanoseconds, 1_000_000_000)
+
+
+def time_message(nanoseconds: int) -> Time:
+    """A time [ns] as a stamp."""
+    sec, nanosec = split_nanoseconds(nanoseconds)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+def duration_message(seconds: float) -> Duration:
+    """A time [s] as a duration, rounded to nanoseconds."""
+    sec, nanosec = split_nanoseconds(round(seconds * 1e9))
+    return Duration(sec=sec, nanosec=nanosec)
 
 
 def positions_by_name(state: JointState, joint_names: Sequence[str]) -> Array:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 
 TRAJECTORY_CONTROLLER = "joint_trajectory_controller"
-"""Name of ros2_control's controller that takes trajectories, as its drivers configure it."""
+"""Name of ros2_control's trajectory controller, as drivers configure it."""
 DISCOVERY_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 MIN_REAL_TIME_FACTOR, MAX_REAL_TIME_FACTOR = 0.01, 100.0
 """Range of simulated seconds per second."""
 
 
 def local_discovery() -> dict[str, str]:
-    """Keeps discovery on this machine unless the user has chosen otherwise."""
+    """Restricts discovery to this machine, unless the environment sets it."""
     return {DISCOVERY_RANGE: os.environ.get(DISCOVERY_RANGE, "LOCALHOST")}
 
 
 def absolute_namespace(namespace: str) -> str:
-    """`left`, `/left` and `/left/` are all `/left`; an empty name stays empty."""
+    """`left`, `/left` and `/left/` all become `/left`; an empty namespace stays empty."""
     inner = namespace.strip("/")
     return f"/{inner}" if inner else ""

@@ -1,60 +1,47 @@
-"""What every node shares: lifecycle transitions that cannot kill the process, and a clean way out."""
+"""The base of all nodes: lifecycle, service answers, live parameters, teardown, diagnostics and the robot.
+
+A node declares its parameters as a table and fills in `configure`, `activate` and `deactivate`. It wraps what it
+creates in `configure` with `own`, offers services with `offer`, reads its robot with `load_robot`, and reacts to
+changes of live parameters in `check_parameters` and `apply_parameters`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from types import FrameType, TracebackType
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
 
-import rclpy
 from lifecycle_msgs.srv import ChangeState
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.signals import SignalHandlerOptions
+from rclpy.lifecycle.publisher import LifecyclePublisher
+from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
+from rclpy.service import Service
+from rclpy.subscription import Subscription
+from rclpy.timer import Timer
 
+from manipapy_core import Robot
 from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import ManipapyError
 
-from ..realtime.lean_executor import lean_executor
-from ..realtime.udp_transport import use_udp_transport
-from . import params
+from . import params, robot_loader
+from .diagnostics import DiagnosticReport, Diagnostics, Level
+from .params import Values
+from .process import EXECUTOR_PRIORITY
+from .robot_loader import LoadedRobot
 
-NOTICE_SHUTDOWN = 0.2
-"""Longest wait [s] of the executor, which nothing wakes for a signal."""
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-ECHO = 3.0
-"""Signals that come this soon after the first are the same wish [s]: launchers pass on what a terminal has sent."""
-
-MIDDLEWARE_PRIORITY, EXECUTOR_PRIORITY = 60, 50
-"""Of SCHED_FIFO for threads that carry messages and for executors of prompt nodes without a loop."""
-BELOW_LOOP = 5
-"""How far the priority of an executor is below that of the loop it shares the interpreter with."""
-
-
-class _LogUnexpected:
-    """Logs an exception on its way out: rclpy turns it into a failed transition without a word."""
-
-    def __init__(self, node: LifecycleNode, doing: str):
-        self._node, self._doing = node, doing
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
-            text = "".join(traceback.format_exception(kind, error, trace))
-            self._node.get_logger().error(f"unexpected error while {self._doing}:\n{text}")
+Resource = TypeVar("Resource")
+Answer = Callable[[Any, Any], str | None]
+"""Fills in the response to a request; a returned text becomes its message."""
 
 
 class NotActive(ManipapyError):
-    """A node was asked to act before it was activated."""
+    """A request to a node that is not active."""
 
     def __init__(self, node: str):
         super().__init__(f"{node} is not active; configure and activate it (ros2 lifecycle set {node} activate)")
@@ -64,57 +51,184 @@ class NotActive(ManipapyError):
 class ManagedNode(LifecycleNode):
     """A lifecycle node with a parameter table.
 
-    A node fills in `configure`, `activate`, `deactivate` and `cleanup` as far as it needs them. A ManipapyError
-    raised there is the user's to mend: it is logged, the transition fails, and the node stays where it was.
+    A ManipapyError raised in `configure`, `activate`, `deactivate` or `cleanup` is an error of the user: it is logged,
+    the transition fails, and the node keeps its state.
+
+    Args:
+        name: Of the node.
+        table: Its parameters.
     """
 
-    prompt = False
-    """True: messages must not wait for a busy machine."""
-    frugal = False
-    """True: the interpreter belongs to a loop; callbacks are plain functions, and no timer goes by simulated time."""
-    datagrams = False
-    """True: a loop must not be held up by those who begin to listen; see datagrams.py."""
+    realtime = False
+    """True: the executor and the middleware get real-time scheduling while the node is active, where permitted."""
+    lean_executor = False
+    """True: a loop shares the interpreter; callbacks are plain functions, and no timer runs on simulated time."""
+    udp_transport = False
+    """True: a new subscriber must not delay a loop; see realtime/udp_transport.py."""
     executor_priority = EXECUTOR_PRIORITY
-    """Of SCHED_FIFO while a prompt node is active; nodes with a loop set it in `configure`."""
+    """SCHED_FIFO priority while a real-time node is active; nodes with a loop set it in `configure`."""
 
     def __init__(self, name: str, table: Sequence[params.Param]):
         super().__init__(name)
         self.table = tuple(table)
+        self.values: dict[str, params.Value] = {}
+        """Current values of the table by name, from configure on."""
         self.is_configured = False
         self.is_active = False
+        self.stop_requested: Callable[[], bool] = lambda: False
+        """Whether a signal asked the process to end."""
+        self.hardware_id = ""
+        """Name of the robot, in diagnostics."""
+        self._owned = contextlib.ExitStack()
         params.declare(self, self.table)
+        self.add_on_set_parameters_callback(self._on_set_parameters)
+        self.add_post_set_parameters_callback(self._on_parameters_set)
         # rclpy lets a transition that the current state does not offer escape as an RCLError out of spin().
         self._carry_out_transition = self._service_change_state.callback
         self._service_change_state.callback = self._change_state
 
-    def configure(self, values: dict[str, params.Value]) -> None:
-        """Make everything that costs time or can fail, from the parameters' values by name."""
+    # For subclasses.
+
+    def configure(self, values: Values) -> None:
+        """Create everything that takes time or can fail, from the values of the parameters."""
 
     def activate(self) -> None:
-        """Begin to act; publishers are open already."""
+        """Start to act; publishers are open already."""
 
     def deactivate(self) -> None:
         """Stop acting; publishers are still open."""
 
     def cleanup(self) -> None:
-        """Give back what `configure` made."""
+        """Release what `configure` created and `own` does not release."""
+
+    def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Refuse a change of live parameters by raising a ManipapyError.
+
+        Args:
+            values: All values as they would be.
+            changed: Names of those that differ from now.
+        """
+
+    def apply_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Put a change of live parameters into effect.
+
+        Args:
+            values: All values as they are now.
+            changed: Names of those that have changed.
+        """
+
+    def diagnose(self) -> DiagnosticReport:
+        """State of the node, published once a second from configure to cleanup."""
+        return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive")
+
+    # For use in `configure`.
+
+    def own(self, resource: Resource) -> Resource:
+        """Destroy a resource at cleanup or when configuring fails, last created first.
+
+        Args:
+            resource: A publisher, subscription, service or timer of this node, or an object with `destroy` or `close`.
+        """
+        self._owned.callback(self._destroy, resource)
+        return resource
+
+    def every(self, period: float, callback: Callable[[], None]) -> Timer:
+        """Call a function periodically until cleanup, on the steady clock: simulated time may be paused.
+
+        Args:
+            period: [s]
+        """
+        return self.own(self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME)))
+
+    def offer(
+        self,
+        kind: type,
+        name: str,
+        answer: Answer,
+        *,
+        only_active: bool = True,
+        complete: Callable[[Any], None] | None = None,
+    ) -> None:
+        """Offer a service, whose response has `success` and `message`, until cleanup.
+
+        A ManipapyError of `answer` becomes a response without success, with the error as message.
+
+        Args:
+            only_active: Refuse requests while the node is not active.
+            complete: Fills in fields that every response has, with success or without.
+        """
+
+        def respond(request: Any, response: Any) -> Any:
+            response.success = True
+            try:
+                if only_active:
+                    self.require_active()
+                text = answer(request, response)
+                response.message = response.message if text is None else text
+            except ManipapyError as error:
+                response = type(response)(success=False, message=str(error))
+            if complete is not None:
+                complete(response)
+            return response
+
+        self.own(self.create_service(kind, name, respond))
+
+    def require_active(self) -> None:
+        """Raises NotActive unless the node is active."""
+        if not self.is_active:
+            raise NotActive(self.get_fully_qualified_name())
+
+    def load_description(self, values: Values) -> Robot:
+        """The robot that the parameters of `robot_loader` describe; waits for the topic when they leave it to that.
+
+        Raises:
+            NoDescription: Nothing arrived on the topic in time.
+            InputError: No such robot, or a description with errors.
+        """
+        robot = robot_loader.robot_from_parameters(values)
+        if robot is None:
+            timeout = float(values["robot_description_timeout"])
+            self.get_logger().info(f"waiting for {self.resolve_topic_name(robot_loader.TOPIC)}")
+            text = robot_loader.wait_for_description(self, timeout, self.stop_requested)
+            robot = robot_loader.robot_from_text(text, values)
+        for warning in robot.warnings:
+            self.get_logger().warning(warning)
+        self.hardware_id = robot.name
+        return robot
+
+    def load_robot(self, values: Values) -> LoadedRobot:
+        """The robot, as from `load_description`, with its arm from `base_link` to `tip_link`.
+
+        Raises:
+            InputError: As from `load_description`, or there is no arm between the two links.
+        """
+        return LoadedRobot.of(self.load_description(values), values)
+
+    # Lifecycle.
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Configure, then let managed entities follow."""
-        values = dict(params.read(self, self.table))
-        failure = self._attempt("configuring", lambda: self.configure(values))
-        self.is_configured = failure is None
-        return failure or super().on_configure(state)
+        """Configure, then the managed entities."""
+        self.values = params.read(self, self.table)
+        try:
+            failure = self._attempt("configuring", lambda: self.configure(self.values))
+            self.is_configured = failure is None
+        finally:
+            if not self.is_configured:
+                self._owned.close()
+        if failure is not None:
+            return failure
+        self.own(Diagnostics(self, self.hardware_id, self.diagnose))
+        return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the publishers, then activate."""
         opened = super().on_activate(state)
         if opened is not TransitionCallbackReturn.SUCCESS:
             return opened
-        self._hurry(True)
+        self._schedule_realtime(True)
         failure = self._attempt("activating", self.activate)
         if failure is not None:
-            self._hurry(False)
+            self._schedule_realtime(False)
             super().on_deactivate(state)
             return failure
         self.is_active = True
@@ -124,41 +238,69 @@ class ManagedNode(LifecycleNode):
         """Deactivate, then close the publishers."""
         self.is_active = False
         failure = self._attempt("deactivating", self.deactivate)
-        self._hurry(False)
+        self._schedule_realtime(False)
         return failure or super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give everything back."""
-        self.is_configured = False
-        return self._attempt("cleaning up", self.cleanup) or super().on_cleanup(state)
+        """Release everything that `configure` created."""
+        return self._release() or super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Go down the same steps as a manager would ask for, from wherever the node is."""
+        """Deactivate and clean up from whatever state the node is in."""
         self.shut_down()
         return TransitionCallbackReturn.SUCCESS
 
     def shut_down(self) -> None:
-        """Deactivate and clean up, as far as there is something to."""
+        """Deactivate if active, clean up if configured."""
         state = LifecycleState(self._state_machine.current_state[1], self._state_machine.current_state[0])
         if self.is_active:
             self.on_deactivate(state)
         if self.is_configured:
             self.on_cleanup(state)
 
-    def _hurry(self, active: bool) -> None:
-        """Real-time scheduling for the executor of a prompt node while it is active, where permitted.
+    def destroy_node(self) -> None:
+        """Leave no thread and no child process behind, whatever the state."""
+        if self.is_active:
+            self.is_active = False
+            self._attempt("deactivating", self.deactivate)
+        if self.is_configured:
+            self._release()
+        super().destroy_node()
 
-        It shares the interpreter with a loop. A thread that is put aside while it has the interpreter keeps the loop
-        waiting, whatever the loop's own priority. So nothing must come between the two: with the step of a simulation
-        in between, the controller waited for that one in every tenth tick.
+    def _release(self) -> TransitionCallbackReturn | None:
+        self.is_configured = False
+        failure = self._attempt("cleaning up", self.cleanup)
+        return self._attempt("cleaning up", self._owned.close) or failure
+
+    def _destroy(self, resource: Any) -> None:
+        if isinstance(resource, LifecyclePublisher):
+            self.destroy_lifecycle_publisher(resource)
+        elif isinstance(resource, Publisher):
+            self.destroy_publisher(resource)
+        elif isinstance(resource, Subscription):
+            self.destroy_subscription(resource)
+        elif isinstance(resource, Service):
+            self.destroy_service(resource)
+        elif isinstance(resource, Timer):
+            self.destroy_timer(resource)
+        else:
+            release = getattr(resource, "destroy", None) or resource.close
+            release()
+
+    def _schedule_realtime(self, active: bool) -> None:
+        """Real-time scheduling for the executor of a real-time node while it is active, where permitted.
+
+        The executor shares the interpreter with a loop. A thread that is preempted while it holds the interpreter
+        delays the loop, whatever the loop's own priority, so no other thread may have a priority between the two: with
+        the step of a simulation in between, the controller waited for it in every tenth tick.
         """
-        if self.prompt and active:
+        if self.realtime and active:
             enter_realtime(self.executor_priority, lock_memory=False)
-        elif self.prompt:
+        elif self.realtime:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
     def _attempt(self, doing: str, step: Callable[[], None]) -> TransitionCallbackReturn | None:
-        """Take one step; None when it went well, the result of the transition when not."""
+        """Run one step; None on success, the result of the transition on failure."""
         with _LogUnexpected(self, doing):
             try:
                 step()
@@ -180,91 +322,47 @@ class ManagedNode(LifecycleNode):
         response.success = False
         return response
 
+    # Parameters.
 
-def below_loop(priority: int | None) -> int:
-    """Priority of an executor whose loop has this one; that of other nodes if the loop has none."""
-    return EXECUTOR_PRIORITY if priority is None else max(priority - BELOW_LOOP, 1)
-
-
-@contextlib.contextmanager
-def at_low_priority() -> Iterator[None]:
-    """Work of an executor that takes long, at a priority that lets messages and loops of other processes pass."""
-    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
-    if parameters.sched_priority > EXECUTOR_PRIORITY:
-        os.sched_setscheduler(0, policy, os.sched_param(EXECUTOR_PRIORITY))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, policy, parameters)
-
-
-def run(make_node: type[ManagedNode], argv: Sequence[str] | None = None) -> int:
-    """Spin a node until Ctrl-C, SIGTERM or a shutdown of its context.
-
-    Signals are taken here and not by rclpy, whose handlers shut the context down at once: a node that moves an arm
-    needs its topics a moment longer, to bring the arm to rest.
-
-    Args:
-        make_node: Called once ROS is up.
-        argv: Command line with `--ros-args`; that of the process when not given.
-
-    Returns:
-        Exit code of the process.
-    """
-    stop = _StopSignal()
-    try:
-        with (
-            _realtime_threads() if make_node.prompt else contextlib.nullcontext(),
-            use_udp_transport() if make_node.datagrams else contextlib.nullcontext(),
-        ):
-            rclpy.init(args=None if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
-            node = make_node()
-        executor = lean_executor() if make_node.frugal else SingleThreadedExecutor()
-        executor.add_node(node)
+    def _on_set_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        values, changed = self._changed(parameters)
+        if not self.is_configured or not changed:
+            return SetParametersResult(successful=True)
+        fixed = [row.name for row in self.table if row.name in changed and not row.live]
+        if fixed:
+            reason = f"{', '.join(fixed)} is read when the node is configured; clean it up and configure it again"
+            return SetParametersResult(successful=False, reason=reason)
         try:
-            while rclpy.ok() and not stop.asked:
-                executor.spin_once(timeout_sec=NOTICE_SHUTDOWN)
-            if rclpy.ok():
-                node.shut_down()
-        finally:
-            executor.shutdown()
-            node.destroy_node()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        # The ordinary end of a node.
-        return 0
-    finally:
-        rclpy.try_shutdown()
-        stop.done()
-    return 0
+            self.check_parameters(values, changed)
+        except ManipapyError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _on_parameters_set(self, parameters: Sequence[Parameter]) -> None:
+        values, changed = self._changed(parameters)
+        if self.is_configured and changed:
+            self.values = values
+            self.apply_parameters(values, changed)
+
+    def _changed(self, parameters: Sequence[Parameter]) -> tuple[dict[str, params.Value], frozenset[str]]:
+        """All values with new ones in place, and the names of those that differ from `values`."""
+        given = params.changes(self.table, parameters)
+        changed = frozenset(name for name, value in given.items() if self.values.get(name) != value)
+        return {**self.values, **given}, changed
 
 
-@contextlib.contextmanager
-def _realtime_threads() -> Iterator[None]:
-    """Threads that are made meanwhile inherit real-time scheduling; this thread has it only as long."""
-    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
-    enter_realtime(MIDDLEWARE_PRIORITY, lock_memory=False)
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, policy, parameters)
+class _LogUnexpected:
+    """Logs an exception that leaves its block: rclpy turns it into a failed transition without a log line."""
 
+    def __init__(self, node: LifecycleNode, doing: str):
+        self._node, self._doing = node, doing
 
-class _StopSignal:
-    """Remembers the first SIGINT or SIGTERM; a later one interrupts whatever still takes time."""
+    def __enter__(self) -> None:
+        return None
 
-    def __init__(self) -> None:
-        self.asked = False
-        self._since = 0.0
-        for number in SIGNALS:
-            signal.signal(number, self._ask)
-
-    def done(self) -> None:
-        """From now on the process ends anyway; a signal that comes meanwhile must not make that look like a death."""
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if not self.asked:
-            self.asked, self._since = True, time.monotonic()
-        elif time.monotonic() - self._since > ECHO:
-            raise KeyboardInterrupt
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            text = "".join(traceback.format_exception(kind, error, trace))
+            self._node.get_logger().error(f"unexpected error while {self._doing}:\n{text}")

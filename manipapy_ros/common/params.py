@@ -1,16 +1,20 @@
-"""Parameters of a node as one table: type, default, range and text are written once and declared from there."""
+"""Parameters of a node as one table: type, default, range and description are written once and declared from there."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-Value = bool | int | float | str | list[float] | list[str]
+Value = Any
+"""bool, int, float, str, or a list of floats or strings: the type of the row's default."""
+Values = Mapping[str, Value]
+"""Values of a table by parameter name."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +22,9 @@ class Param:
     """One row of the table; the type of the parameter is that of its default, or `kind` for lists."""
 
     name: str
-    default: Value
+    default: bool | int | float | str | list[float] | list[str]
     text: str
-    """What it does and in which unit; `ros2 param describe` shows it."""
+    """Description with the unit, as `ros2 param describe` shows it."""
     minimum: float = -math.inf
     """Smallest value allowed, for numbers."""
     maximum: float = math.inf
@@ -28,10 +32,12 @@ class Param:
     read_only: bool = False
     """Fixed from the start of the process on."""
     kind: Parameter.Type | None = None
-    """Of a list, which says nothing about its type while it is empty."""
+    """Type of a list, which an empty default does not show."""
+    live: bool = False
+    """True: may change while the node is configured. False: such a change is refused."""
 
     def descriptor(self) -> ParameterDescriptor:
-        """The row in the words of ROS, so that rclpy itself refuses values of the wrong type or out of range."""
+        """The row as a ROS descriptor, so that rclpy itself refuses values of the wrong type or out of range."""
         descriptor = ParameterDescriptor(name=self.name, description=self.text, read_only=self.read_only)
         if math.isinf(self.minimum) and math.isinf(self.maximum):
             return descriptor
@@ -52,13 +58,20 @@ def declare(node: Node, table: Sequence[Param]) -> None:
     node.declare_parameters("", [(row.name, row.default or row.kind or row.default, row.descriptor()) for row in table])
 
 
-def read(node: Node, table: Sequence[Param]) -> Mapping[str, Value]:
-    """Current values by name; a list that nobody gave is empty."""
-    return {row.name: _value(node, row) for row in table}
+def read(node: Node, table: Sequence[Param]) -> dict[str, Value]:
+    """Current values by name; a list that was not set is empty."""
+    return {row.name: _plain(row, node.get_parameter_or(row.name)) for row in table}
 
 
-def _value(node: Node, row: Param) -> Value:
-    parameter = node.get_parameter_or(row.name)
+def changes(table: Sequence[Param], parameters: Iterable[Parameter]) -> dict[str, Value]:
+    """Values of those parameters that are in the table, by name."""
+    rows = {row.name: row for row in table}
+    return {
+        parameter.name: _plain(rows[parameter.name], parameter) for parameter in parameters if parameter.name in rows
+    }
+
+
+def _plain(row: Param, parameter: Parameter) -> Value:
     if row.kind is None:
         return parameter.value
     return [] if parameter.value is None else list(parameter.value)

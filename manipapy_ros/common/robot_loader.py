@@ -1,37 +1,59 @@
-"""The robot and the arm that a node works with, from wherever the description comes."""
+"""The robot of a node: every node reads its description from the same parameters, in the same order of precedence.
+
+1. `robot_description`: URDF text as a parameter.
+2. `robot`: a bundled name, or a URDF or xacro file; `xacro_args` are the arguments of a xacro file.
+3. With both empty, the latched topic `robot_description`, as robot_state_publisher and model_server publish it.
+
+`base_link` and `tip_link` select the arm, `package_paths` resolve `package://` references of meshes.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
 
 from manipapy_core import Robot, dynamics, kinematics, lie
 from manipapy_core.errors import InputError, UnknownLink
 from manipapy_core.model import Chain
 from manipapy_core.typing import Array
 
-from .params import Param, Value
+from ..realtime.polled_topics import PolledSubscription
+from . import qos
+from .params import Param, Values
 
-DESCRIPTION_PARAMETERS = (
-    Param("robot", "ur5", "A bundled robot, or a URDF or xacro file; empty: what the topic robot_description brings"),
-    Param("robot_description", "", "URDF text; wins over robot"),
-    Param("xacro_args", "", "For a xacro file: name:=value, separated by spaces"),
-    Param("base_link", "", "Link that poses are given in; empty: the root of the description"),
-    Param("tip_link", "tool0", "Link at the end of the arm; its pose is the answer when no link is named"),
-)
+TOPIC = "robot_description"
+ROBOT_PARAMETERS = (
+    Param("robot", "ur5", "Bundled robot, or URDF or xacro file; empty: take the topic robot_description"),
+    Param("robot_description", "", "URDF text; takes precedence over robot"),
+    Param("xacro_args", "", "Arguments of a xacro file: name:=value, separated by spaces"),
+    Param("robot_description_timeout", 30.0, "How long to wait for the topic robot_description [s]", minimum=0.0,
+          maximum=3600.0),
+    Param("package_paths", [], "Folders searched for package:// references of meshes",
+          kind=Parameter.Type.STRING_ARRAY),
+    Param("base_link", "", "Link in which poses are given; empty: the root of the description"),
+    Param("tip_link", "tool0", "Link at the end of the arm"),
+)  # fmt: skip
+POLL_PERIOD = 0.02
+"""Between two checks for a description [s]."""
 
 
 class NoDescription(InputError):
-    """A question before the robot is known."""
+    """The robot description is needed before it arrived."""
 
-    def __init__(self, topic: str):
+    def __init__(self, topic: str, waited: float = 0.0):
+        within = f" within {waited:g} s" if waited else ""
         super().__init__(
-            f"no robot description has arrived on {topic} yet; start its publisher, or set the parameter robot"
+            f"no robot description arrived on {topic}{within}; start its publisher, or set the parameter robot or "
+            "robot_description"
         )
-        self.topic = topic
+        self.topic, self.waited = topic, waited
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +64,29 @@ class LoadedRobot:
     chain: Chain
     """From base_link to tip_link."""
 
-    def fixed_pose(self, link: str) -> Array:
-        """T_base_link of a link that does not move against the base, shape (4, 4).
+    @classmethod
+    def of(cls, robot: Robot, values: Values) -> LoadedRobot:
+        """The robot with the arm that the parameters `base_link` and `tip_link` select.
 
         Raises:
-            InputError: It does.
+            InputError: One of the links does not exist, or no joint moves between them.
+        """
+        chain = robot.chain(values["base_link"] or robot.root, values["tip_link"])
+        if chain.n == 0:
+            raise InputError(
+                f"no joint moves between {chain.base!r} and {chain.tip!r}; "
+                "set base_link and tip_link to the two ends of the arm"
+            )
+        return cls(robot, chain)
+
+    def __str__(self) -> str:
+        return f"{self.robot.name}: {self.chain.base} → {self.chain.tip}, joints {', '.join(self.chain.joint_names)}"
+
+    def fixed_pose(self, link: str) -> Array:
+        """T_base_link of a link that does not move relative to the base, shape (4, 4).
+
+        Raises:
+            InputError: The link moves relative to the base.
         """
         base = self.chain.base
         if link not in self.robot.links:
@@ -58,40 +98,65 @@ class LoadedRobot:
             for joint in (self.robot.joints[name] for name in up if name not in shared):
                 if joint.type.moves:
                     raise InputError(
-                        f"{link!r} moves against {base!r}; give the pose in {base!r} or in a link that does not move"
+                        f"{link!r} moves relative to {base!r}; give the pose in {base!r} or in a link that does not"
                     )
                 T[:] = joint.T_parent_child @ T
         return lie.inverse(T_base) @ T_link
 
     def _joints_to_root(self, link: str) -> list[str]:
-        """Names of the joints on the way up."""
+        """Names of the joints from the link up to the root."""
         above = {joint.child: joint for joint in self.robot.joints.values()}
-        way = []
+        path = []
         while link in above:
-            way.append(above[link].name)
+            path.append(above[link].name)
             link = above[link].parent
-        return way
+        return path
 
 
-def from_parameters(values: Mapping[str, Value]) -> LoadedRobot | None:
-    """The model that the parameters describe; None when they leave it to the topic.
+def robot_from_parameters(values: Values) -> Robot | None:
+    """The robot that the parameters describe; None when they leave it to the topic.
 
     Raises:
-        InputError: No such robot, a description that cannot be used, or no arm between the two links.
+        InputError: No such robot, or a description with errors.
     """
-    text, robot = str(values["robot_description"]), str(values["robot"])
-    if not text and not robot:
-        return None
-    return _build(text or robot, values, xacro_args(str(values["xacro_args"])))
+    source = values["robot_description"] or values["robot"]
+    return _read(source, values, xacro_arguments(values["xacro_args"])) if source else None
 
 
-def from_text(urdf: str, values: Mapping[str, Value]) -> LoadedRobot:
-    """The model of a description that came over a topic; xacro in it is refused, because it could read our files."""
-    return _build(urdf, values, None)
+def robot_from_text(urdf: str, values: Values) -> Robot:
+    """The robot of a description from the topic; xacro in it is refused, because it could read files of this machine.
+
+    Raises:
+        InputError: A description with errors.
+    """
+    return _read(urdf, values, None)
+
+
+def wait_for_description(node: Node, timeout: float, give_up: Callable[[], bool]) -> str:
+    """The text on the latched topic `robot_description`, for callers that the node's executor waits for.
+
+    Args:
+        timeout: [s]
+        give_up: Ends the wait early when it returns True.
+
+    Raises:
+        NoDescription: Nothing arrived in time.
+    """
+    topic: PolledSubscription[String] = PolledSubscription(node, String, TOPIC, qos.ROBOT_DESCRIPTION)
+    try:
+        began = time.monotonic()
+        while (message := topic.newest()) is None:
+            waited = time.monotonic() - began
+            if waited >= timeout or give_up():
+                raise NoDescription(topic.topic, waited)
+            time.sleep(POLL_PERIOD)
+        return str(message.data)
+    finally:
+        topic.destroy()
 
 
 def compile_kernels(model: LoadedRobot) -> None:
-    """Compile what services need, so that no answer is slow."""
+    """Compile the kinematics and dynamics of an arm ahead of their first use."""
     chain, home = model.chain, np.zeros(model.chain.n)
     kinematics.forward(chain, home)
     kinematics.link_poses(chain, home)
@@ -100,8 +165,12 @@ def compile_kernels(model: LoadedRobot) -> None:
     dynamics.inverse_dynamics(chain, home, home, home)
 
 
-def xacro_args(text: str) -> dict[str, str] | None:
-    """Arguments as xacro has them on its command line; None for none."""
+def xacro_arguments(text: str) -> dict[str, str] | None:
+    """Arguments written as on the command line of xacro; None for none.
+
+    Raises:
+        InputError: A word without `:=`.
+    """
     words = shlex.split(text)
     if not words:
         return None
@@ -111,7 +180,6 @@ def xacro_args(text: str) -> dict[str, str] | None:
     return dict(word.split(":=", 1) for word in words)
 
 
-def _build(source: str, values: Mapping[str, Value], arguments: dict[str, str] | None) -> LoadedRobot:
-    # Geometry needs no meshes; one that is not found is a warning, for RViz' sake.
-    robot = Robot.from_urdf(source, xacro_args=arguments, check_meshes=False)
-    return LoadedRobot(robot, robot.chain(str(values["base_link"]) or robot.root, str(values["tip_link"])))
+def _read(source: str, values: Values, arguments: dict[str, str] | None) -> Robot:
+    # Kinematics and dynamics need no meshes; one that is not found is a warning.
+    return Robot.from_urdf(source, package_paths=values["package_paths"], xacro_args=arguments, check_meshes=False)

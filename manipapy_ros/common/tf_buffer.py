@@ -21,6 +21,7 @@ from manipapy_core.typing import Array
 
 from ..realtime.polled_topics import PolledSubscription
 from . import qos
+from .conversions import to_nanoseconds
 
 QUEUE = 100
 """As deep as that of tf2's own listener."""
@@ -113,10 +114,10 @@ class TfBuffer:
 
     def _on_moving(self, message: TFMessage) -> None:
         for transform in message.transforms:
-            child, stamp = transform.child_frame_id, transform.header.stamp
+            child = transform.child_frame_id
             self._parents[child] = transform.header.frame_id
             samples = self._moving.setdefault(child, deque(maxlen=KEPT))
-            time_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
+            time_ns = to_nanoseconds(transform.header.stamp)
             if samples and time_ns <= samples[-1][0]:
                 if time_ns == samples[-1][0]:
                     continue

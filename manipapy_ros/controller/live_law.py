@@ -6,28 +6,26 @@ axes), or one each. A value that cannot be used is refused with the reason, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from manipapy_core.control import LAWS, ArmController, law_class
-from manipapy_core.errors import ManipapyError
 
-from ..common.node import at_low_priority
-from ..common.params import Param, Value
+from ..common.params import Param, Values
+from ..common.process import at_low_priority
 
 PREFIX = "gains"
 
 LAW_PARAMETERS = (
-    Param("law", "computed_torque", f"Control law, one of: {', '.join(LAWS)}"),
+    Param("law", "computed_torque", f"Control law, one of: {', '.join(LAWS)}", live=True),
     *(
         Param(
             f"{PREFIX}.{law.name}.{gain.name}",
             [],
             f"{gain.text} [{gain.unit}], {gain.shape.value}; empty: the default",
             kind=Parameter.Type.DOUBLE_ARRAY,
+            live=True,
         )
         for law in LAWS.values()
         for gain in law.GAINS
@@ -37,7 +35,7 @@ LAW_PARAMETERS = (
 Gains = dict[str, float | list[float]]
 
 
-def gains_of(law: str, values: Mapping[str, Value]) -> Gains:
+def gains_of(law: str, values: Values) -> Gains:
     """The gains that parameters give for a law; those left to the defaults are not among them.
 
     Raises:
@@ -52,53 +50,29 @@ def gains_of(law: str, values: Mapping[str, Value]) -> Gains:
 
 
 class LiveLaw:
-    """Follows the parameters of a node and hands over every new law.
+    """Puts changes of the law's parameters into effect.
 
     Args:
-        node: Whose parameters they are.
-        values: Their present values by name.
-        controller: Of the moment; it makes laws with its own gravity and payload.
+        controller: The current one; it makes laws with its own gravity and payload.
     """
 
-    def __init__(self, node: Node, values: Mapping[str, Value], controller: Callable[[], ArmController]):
-        self._node, self._controller = node, controller
-        self._values = {row.name: values[row.name] for row in LAW_PARAMETERS}
-        self._next: tuple[str, Gains] | None = None
-        self._next_values = self._values
-        node.add_on_set_parameters_callback(self._check)
-        node.add_post_set_parameters_callback(self._take_up)
+    def __init__(self, controller: Callable[[], ArmController]):
+        self._controller = controller
 
-    def destroy(self) -> None:
-        """Lets parameters change without effect."""
-        self._node.remove_on_set_parameters_callback(self._check)
-        self._node.remove_post_set_parameters_callback(self._take_up)
+    def check(self, values: Values, changed: frozenset[str]) -> None:
+        """Make the laws that a change concerns.
 
-    def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
-        """Makes the law that would be in force, or says why it cannot be made."""
-        changed = {parameter.name: _value(parameter) for parameter in parameters if parameter.name in self._values}
-        self._next, values = None, self._values | changed
-        if not changed:
-            return SetParametersResult(successful=True)
-        law = str(values["law"])
-        try:
+        Raises:
+            ManipapyError: One of them cannot be made.
+        """
+        concerned = {name.split(".")[1] for name in changed if name.startswith(f"{PREFIX}.")}
+        if "law" in changed or concerned:
             with at_low_priority():
-                for name in {law, *(name.split(".")[1] for name in changed if name.startswith(PREFIX))}:
+                for name in {str(values["law"]), *concerned}:
                     self._controller().make_law(name, gains_of(name, values))
-        except ManipapyError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        self._next, self._next_values = (law, gains_of(law, values)), values
-        return SetParametersResult(successful=True)
 
-    def _take_up(self, parameters: Sequence[Parameter]) -> None:
-        law, self._next = self._next, None
-        if law is None:
-            return
-        name, gains = law
-        in_force = {"law", *(key for key in self._values if key.startswith(f"{PREFIX}.{name}."))}
-        self._values = self._next_values
-        if any(parameter.name in in_force for parameter in parameters):
-            self._controller().set_law(name, gains)
-
-
-def _value(parameter: Parameter) -> Value:
-    return [] if parameter.value is None else parameter.value
+    def apply(self, values: Values, changed: frozenset[str]) -> None:
+        """Set the law if it or one of its gains has changed."""
+        law = str(values["law"])
+        if any(name == "law" or name.startswith(f"{PREFIX}.{law}.") for name in changed):
+            self._controller().set_law(law, gains_of(law, values))

@@ -12,26 +12,22 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from control_msgs.msg import JointTrajectoryControllerState
 from manipapy_msgs.msg import ControllerStatus
 from manipapy_msgs.srv import SetMode
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from manipapy_core import Robot
 from manipapy_core.control import Action, ArmController, ControllerBusy, GoalPhase, Status
-from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.errors import InputError
 from manipapy_core.model.chain import Chain
 
-from ..common import params
-from ..common.diagnostics import Diagnostics
-from ..common.node import ManagedNode, NotActive, at_low_priority, below_loop, run
-from ..common.params import Value
+from ..common.diagnostics import DiagnosticReport
+from ..common.node import ManagedNode
+from ..common.params import Values
+from ..common.process import at_low_priority, below_loop, run
 from .control_thread import ControlMode, ControlThread
 from .live_law import LiveLaw
 from .settings import PARAMETERS, PAYLOAD, controller_settings, loop_settings, payload_of, watcher_silence
@@ -47,59 +43,49 @@ REST = 0.6
 class ControllerNode(ManagedNode):
     """One arm, from configure to cleanup; it is controlled while the node is active."""
 
-    prompt = True
-    frugal = True
-    datagrams = True
+    realtime = True
+    lean_executor = True
+    udp_transport = True
 
     def __init__(self) -> None:
         super().__init__("controller", PARAMETERS)
 
-    def configure(self, values: dict[str, Value]) -> None:
+    def configure(self, values: Values) -> None:
         """Compile the law and open all topics."""
-        robot = Robot.from_urdf(str(values["robot"]), check_meshes=False)
-        chain = robot.chain(str(values["base_link"]) or robot.root, str(values["tip_link"]))
-        if chain.n == 0:
-            raise InputError(
-                f"no joint moves between {chain.base!r} and {chain.tip!r}; "
-                "set base_link and tip_link to the two ends of the arm"
-            )
+        model = self.load_robot(values)
+        chain = model.chain
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         self.executor_priority = below_loop(int(values["priority"]) or None)
         controller, mode = self._controller(chain, values), _mode(str(values["mode"]))
-        self._thread = ControlThread(self, controller, loop_settings(values), simulated=self._simulated, mode=mode)
+        self._thread = self.own(
+            ControlThread(self, controller, loop_settings(values), simulated=self._simulated, mode=mode)
+        )
         silence = watcher_silence(values, self._simulated)
-        self._goals = TrajectoryGoals(self, self._thread, lambda: self.is_active, watcher_silence=silence)
-        self._law = LiveLaw(self, values, lambda: self._thread.controller)
-        self.add_on_set_parameters_callback(self._check_live)
-        self.add_post_set_parameters_callback(self._take_up_live)
-        self._state_publisher = self.create_lifecycle_publisher(JointTrajectoryControllerState, "~/controller_state", 1)
+        self._goals = self.own(TrajectoryGoals(self, self._thread, lambda: self.is_active, watcher_silence=silence))
+        self._law = LiveLaw(lambda: self._thread.controller)
+        self._state_publisher = self.own(
+            self.create_lifecycle_publisher(JointTrajectoryControllerState, "~/controller_state", 1)
+        )
         self._state_messages = StateMessages(chain.joint_names)
-        self._status_publisher = self.create_lifecycle_publisher(ControllerStatus, "~/status", 1)
+        self._status_publisher = self.own(self.create_lifecycle_publisher(ControllerStatus, "~/status", 1))
         self._last_status: ControllerStatus | None = None
         self._said = Action.OK
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        # One timer for goals and state: every time an executor wakes costs a millisecond of the interpreter.
+        # One timer for goals and state: every wake-up of an executor costs a millisecond of the interpreter.
         ticks = max(float(values["state_rate"]), SETTLE_RATE)
         self._state_every, self._state_due = max(1, round(ticks / float(values["state_rate"]))), 0
-        self._timers_made = [
-            self.create_timer(1.0 / ticks, self._settle_and_publish, clock=steady),
-            self.create_timer(1.0 / float(values["status_rate"]), self._publish_status, clock=steady),
-        ]
-        self._services_offered = [
-            self.create_service(Trigger, "~/hold", self._on_hold),
-            self.create_service(Trigger, "~/reset", self._on_reset),
-            self.create_service(SetMode, "~/set_mode", self._on_set_mode),
-        ]
-        self._diagnostics = Diagnostics(self, robot.name, lambda: diagnosis(self._last_status))
-        self.get_logger().info(f"{robot.name}: {values['law']} on {', '.join(chain.joint_names)}")
+        self.every(1.0 / ticks, self._settle_and_publish)
+        self.every(1.0 / float(values["status_rate"]), self._publish_status)
+        self.offer(Trigger, "~/hold", self._hold)
+        self.offer(Trigger, "~/reset", self._reset)
+        self.offer(SetMode, "~/set_mode", self._set_mode, complete=self._add_mode)
+        self.get_logger().info(f"{model}; law {values['law']}")
 
     def activate(self) -> None:
-        """Take the arm over where it is, with nothing remembered from an earlier time."""
-        values = dict(params.read(self, self.table))
-        self._thread.start(self._controller(self._thread.controller.chain, values))
+        """Take the arm over where it is, with a controller that has no history."""
+        self._thread.start(self._controller(self._thread.controller.chain, self.values))
 
     def deactivate(self) -> None:
-        """Bring the arm to rest, then let go; the far side holds it by its own timeout."""
+        """Bring the arm to rest, then stop sending commands; the far side holds it by its own timeout."""
         controller = self._thread.controller
         if self._thread.silence < 0.1:
             controller.hold()
@@ -111,22 +97,11 @@ class ControllerNode(ManagedNode):
         self._goals.abandon("the controller was deactivated")
         self._last_status = None
 
-    def cleanup(self) -> None:
-        """Give everything back."""
-        self._goals.destroy()
-        self._law.destroy()
-        self.remove_on_set_parameters_callback(self._check_live)
-        self.remove_post_set_parameters_callback(self._take_up_live)
-        self._diagnostics.destroy()
-        for timer in self._timers_made:
-            self.destroy_timer(timer)
-        for service in self._services_offered:
-            self.destroy_service(service)
-        for publisher in (self._state_publisher, self._status_publisher):
-            self.destroy_lifecycle_publisher(publisher)
-        self._thread.destroy()
+    def diagnose(self) -> DiagnosticReport:
+        """The last status."""
+        return diagnosis(self._last_status)
 
-    def _controller(self, chain: Chain, values: dict[str, Value]) -> ArmController:
+    def _controller(self, chain: Chain, values: Values) -> ArmController:
         controller = ArmController(chain, controller_settings(values, self._simulated))
         controller.set_speed(float(values["speed"]))
         return controller
@@ -172,34 +147,11 @@ class ControllerNode(ManagedNode):
         else:
             self.get_logger().warning(reason)
 
-    def _on_hold(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(response, self._hold)
-
-    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(response, self._reset)
-
-    def _on_set_mode(self, request: SetMode.Request, response: SetMode.Response) -> SetMode.Response:
-        response = self._answer(response, lambda: self._set_mode(request))
-        response.mode = str(self.get_parameter("mode").value)
-        response.law = str(self.get_parameter("law").value)
-        return response
-
-    def _answer(self, response: Any, act: Callable[[], str]) -> Any:
-        """Fills in success and message; the user's mistakes become answers that say why."""
-        try:
-            if not self.is_active:
-                raise NotActive(self.get_fully_qualified_name())
-            response.message = act()
-            response.success = True
-        except ManipapyError as error:
-            response.success, response.message = False, str(error)
-        return response
-
-    def _hold(self) -> str:
+    def _hold(self, _: Trigger.Request, __: Trigger.Response) -> str:
         self._thread.controller.hold()
         return "the arm comes to rest and stays there until the next goal"
 
-    def _reset(self) -> str:
+    def _reset(self, _: Trigger.Request, __: Trigger.Response) -> str:
         silence = self._thread.silence
         if silence > self._thread.controller.settings.guard.state_stop_after:
             since = "has arrived yet" if silence == math.inf else f"for {silence:.1f} s"
@@ -207,7 +159,7 @@ class ControllerNode(ManagedNode):
         self._thread.controller.reset()
         return "stop ended; what is still wrong will stop the arm again"
 
-    def _set_mode(self, request: SetMode.Request) -> str:
+    def _set_mode(self, request: SetMode.Request, _: SetMode.Response) -> str:
         wanted = {"mode": request.mode, "law": request.law}
         changes = [Parameter(name, value=value) for name, value in wanted.items() if value]
         if not changes:
@@ -217,6 +169,9 @@ class ControllerNode(ManagedNode):
             raise InputError(result.reason)
         return "taken up without a jump"
 
+    def _add_mode(self, response: SetMode.Response) -> None:
+        response.mode, response.law = str(self.values["mode"]), str(self.values["law"])
+
     def _require_rest(self) -> None:
         status = self._thread.controller.status()
         if self.is_active and status.held is not None and status.held.action is Action.STOP:
@@ -224,30 +179,25 @@ class ControllerNode(ManagedNode):
         if self.is_active and (status.goal is not None or status.phase is not GoalPhase.HOLDING):
             raise InputError("the arm moves; let the goal end, or hold the arm, before changing the mode")
 
-    def _check_live(self, parameters: Sequence[Parameter]) -> SetParametersResult:
-        try:
-            for parameter in parameters:
-                if parameter.name == "mode" and _mode(str(parameter.value)) is not self._thread.mode:
-                    self._require_rest()
-            payload_of(self._with(parameters))
-        except ManipapyError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
+    def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Refuse a mode, law, gain or payload that cannot be used now."""
+        if "mode" in changed and _mode(str(values["mode"])) is not self._thread.mode:
+            self._require_rest()
+        payload_of(values)
+        self._law.check(values, changed)
 
-    def _take_up_live(self, parameters: Sequence[Parameter]) -> None:
-        for parameter in parameters:
-            if parameter.name == "mode" and _mode(str(parameter.value)) is not self._thread.mode:
-                fresh = self._controller(self._thread.controller.chain, dict(params.read(self, self.table)))
-                self._thread.change(_mode(str(parameter.value)), fresh)
-            elif parameter.name == "speed":
-                self._thread.controller.set_speed(float(parameter.value))
-        if any(parameter.name in PAYLOAD for parameter in parameters):
+    def apply_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Change mode, law, gains, speed and payload without a jump."""
+        if "mode" in changed:
+            fresh = self._controller(self._thread.controller.chain, values)
+            self._thread.change(_mode(str(values["mode"])), fresh)
+        else:
+            self._law.apply(values, changed)
+        if "speed" in changed:
+            self._thread.controller.set_speed(float(values["speed"]))
+        if any(name in PAYLOAD for name in changed):
             with at_low_priority():
-                self._thread.controller.set_payload(payload_of(self._with(parameters)))
-
-    def _with(self, parameters: Sequence[Parameter]) -> dict[str, Value]:
-        """All values, with those that are about to change or have just done so."""
-        return {**params.read(self, self.table), **{parameter.name: parameter.value for parameter in parameters}}
+                self._thread.controller.set_payload(payload_of(values))
 
 
 def _mode(name: str) -> ControlMode:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from rclpy.parameter import Parameter
 
@@ -11,7 +10,8 @@ from manipapy_core.control import ControllerSettings, ExecutionSettings, GuardSe
 from manipapy_core.dynamics import Payload
 from manipapy_core.errors import InputError
 
-from ..common.params import Param, Value
+from ..common.params import Param, Value, Values
+from ..common.robot_loader import ROBOT_PARAMETERS
 from .live_law import LAW_PARAMETERS, gains_of
 
 HOLD_AFTER, STOP_AFTER = 0.02, 0.1
@@ -27,11 +27,9 @@ PHASE = 0.5
 PAYLOAD = ("payload.mass", "payload.com")
 
 PARAMETERS = (
-    Param("robot", "ur5", "A bundled robot by name, or the path of a URDF or xacro file"),
-    Param("base_link", "", "Foot of the arm; empty: the root of the description"),
-    Param("tip_link", "tool0", "End of the arm"),
-    Param("mode", "effort", "What is sent to the joints: effort or position; may change at any time"),
-    Param("speed", 1.0, "Share of full speed that trajectories run at; may change any time", minimum=0.01, maximum=1.0),
+    *ROBOT_PARAMETERS,
+    Param("mode", "effort", "Command interface: effort or position; may change at any time", live=True),
+    Param("speed", 1.0, "Speed scaling of trajectories; may change at any time", minimum=0.01, maximum=1.0, live=True),
     *LAW_PARAMETERS,
     Param("update_rate", 1000.0, "Ticks per second [Hz]", minimum=10.0, maximum=5000.0),
     Param("spin", 1e-4, "Waiting awake before each tick [s]: more punctual, more load", minimum=0.0, maximum=1e-3),
@@ -39,9 +37,10 @@ PARAMETERS = (
     Param("lock_memory", True, "Keep the process in RAM, where permitted"),
     Param("blend_time", 0.2, "How long a change of law or gains takes [s]", minimum=0.001, maximum=10.0),
     Param("gravity", [0.0, 0.0, -9.81], "In the base link [m/s²]", kind=Parameter.Type.DOUBLE_ARRAY),
-    Param("payload.mass", 0.0, "What the tip holds [kg]; may change at any time", minimum=0.0, maximum=1000.0),
+    Param("payload.mass", 0.0, "What the tip holds [kg]; may change at any time", minimum=0.0, maximum=1000.0,
+          live=True),
     Param("payload.com", [0.0, 0.0, 0.0], "Its centre of mass in the tip link [m]; may change at any time",
-          kind=Parameter.Type.DOUBLE_ARRAY),
+          kind=Parameter.Type.DOUBLE_ARRAY, live=True),
     Param("constraints.path", 0.15, "Default path tolerance [rad or m]; 0: none", minimum=0.0, maximum=10.0),
     Param("constraints.goal", 0.01, "Default goal tolerance [rad or m]; 0: none", minimum=0.0, maximum=10.0),
     Param("constraints.stopped_velocity", 0.05, "Default goal tolerance of the velocity [rad/s or m/s]; 0: none",
@@ -67,7 +66,7 @@ PARAMETERS = (
 )  # fmt: skip
 
 
-def payload_of(values: Mapping[str, Value]) -> Payload | None:
+def payload_of(values: Values) -> Payload | None:
     """What the tip holds; None for nothing.
 
     Raises:
@@ -78,13 +77,13 @@ def payload_of(values: Mapping[str, Value]) -> Payload | None:
     return payload if payload.mass else None
 
 
-def watcher_silence(values: dict[str, Value], simulated: bool) -> float:
+def watcher_silence(values: Values, simulated: bool) -> float:
     """How long one who watches over a motion may say nothing [s]."""
     usual = SIMULATED_WATCHER_SILENCE if simulated else WATCHER_SILENCE
     return float(values["guard.watcher_silence"]) or usual
 
 
-def controller_settings(values: dict[str, Value], simulated: bool) -> ControllerSettings:
+def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
     """Settings of the arm's controller.
 
     Args:
@@ -126,7 +125,7 @@ def controller_settings(values: dict[str, Value], simulated: bool) -> Controller
     )
 
 
-def loop_settings(values: dict[str, Value]) -> LoopSettings:
+def loop_settings(values: Values) -> LoopSettings:
     """How the control thread keeps time."""
     period = 1.0 / float(values["update_rate"])
     return LoopSettings(

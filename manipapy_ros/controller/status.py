@@ -12,10 +12,11 @@ from manipapy_msgs.msg import ControllerStatus
 from manipapy_core.control import Action, Check, LoopReport, Status
 from manipapy_core.control.loop import Spread
 
+from ..common.conversions import to_seconds
 from ..common.diagnostics import DiagnosticReport, Level
 from ..realtime.cdr_templates import Marks, MessageTemplate, motion_bytes, time_bytes
 from .control_thread import ControlThread
-from .trajectory_messages import point, seconds
+from .trajectory_messages import point
 
 FAR_OFF = 10.0
 """A joint state whose stamp is this far from our clock [s] was stamped by another kind of clock."""
@@ -117,7 +118,7 @@ def _hint(thread: ControlThread, check: Check) -> str:
         return f"; no joint state for {thread.silence:.1f} s: {who}; {cure}"
     if thread.sources > 1:
         return f"; {thread.sources} publish joint states here: give each robot its own namespace or ROS_DOMAIN_ID"
-    if abs(seconds(thread.stamp) - thread.ros_time()) > FAR_OFF:
+    if abs(to_seconds(thread.stamp) - thread.ros_time()) > FAR_OFF:
         return "; joint states and this node keep different clocks: set use_sim_time alike for all nodes"
     return ""
 

@@ -8,21 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
+from builtin_interfaces.msg import Time
 from control_msgs.action import FollowJointTrajectory
 from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-from manipapy_core.control import ControllerBusy, ErrorCode, GoalRefused, GoalStatus, Outcome, ValidatedGoal
+from manipapy_core.control import (
+    ArmController,
+    ControllerBusy,
+    ErrorCode,
+    GoalRefused,
+    GoalStatus,
+    Outcome,
+    ValidatedGoal,
+)
 from manipapy_core.errors import ManipapyError
 
+from ..common.conversions import to_seconds
 from ..common.deferred_action import DeferredActionServer, not_used
 from ..common.heartbeat import HeartbeatMonitor
 from ..common.node import NotActive
-from .control_thread import ControlThread
-from .trajectory_messages import FeedbackPublisher, seconds, tolerances_from_goal, trajectory_from_message
+from .trajectory_messages import FeedbackPublisher, tolerances_from_goal, trajectory_from_message
 
 ACTION = "~/follow_joint_trajectory"
 KEEP_RESULTS = 120
@@ -36,6 +46,20 @@ class _Entry:
     """None for goals of the topic."""
 
 
+class TrajectoryFollower(Protocol):
+    """Executes trajectories: the control thread, or a mocked arm."""
+
+    @property
+    def controller(self) -> ArmController: ...
+
+    @property
+    def stamp(self) -> Time:
+        """Of the last joint state."""
+
+    def loop_time(self, stamp: float) -> float:
+        """A ROS time [s] on the clock of the controller."""
+
+
 class TrajectoryGoals:
     """Takes goals, tells clients how they go, and how they ended.
 
@@ -46,7 +70,9 @@ class TrajectoryGoals:
         watcher_silence: How long one who watches over a goal may say nothing [s].
     """
 
-    def __init__(self, node: Node, thread: ControlThread, is_active: Callable[[], bool], *, watcher_silence: float):
+    def __init__(
+        self, node: Node, thread: TrajectoryFollower, is_active: Callable[[], bool], *, watcher_silence: float
+    ):
         self._node, self._thread, self._is_active = node, thread, is_active
         self._book: list[_Entry] = []
         self._server = DeferredActionServer(
@@ -96,7 +122,7 @@ class TrajectoryGoals:
 
     def _end_unwatched(self) -> None:
         """Brings the arm to rest if the one who watched over its goal is gone."""
-        self._watchers.listen()
+        self._watchers.update()
         for entry in self._book:
             who = None if entry.handle is None else self._watchers.lost(bytes(entry.handle.goal_id.uuid))
             if who is not None and entry.plan.outcome is None:
@@ -130,7 +156,7 @@ class TrajectoryGoals:
     def _submit(self, message: TrajectoryMessage, goal: FollowJointTrajectory.Goal | None) -> ValidatedGoal:
         if not self._is_active():
             raise NotActive(self._node.get_fully_qualified_name())
-        stamp = seconds(message.header.stamp)
+        stamp = to_seconds(message.header.stamp)
         start = None if stamp == 0.0 else self._thread.loop_time(stamp)
         tolerances = None if goal is None else tolerances_from_goal(goal)
         return self._thread.controller.submit(trajectory_from_message(message, start), tolerances)

@@ -20,6 +20,7 @@ from manipapy_core.control import ErrorCode, GoalRefused, GoalTolerances, JointT
 from manipapy_core.trajectory import JointTrajectory
 from manipapy_core.typing import Array
 
+from ..common.conversions import split_nanoseconds, to_seconds
 from ..realtime.cdr_templates import Marks, MessageTemplate, motion_bytes, time_bytes
 
 GOAL_ID = 16
@@ -65,8 +66,7 @@ class FeedbackPublisher:
             status: Of the controller.
             stamp: Of the joint state behind it.
         """
-        seconds, fraction = divmod(status.goal_time, 1.0)
-        elapsed = time_bytes(int(seconds), int(fraction * 1e9))
+        elapsed = time_bytes(*split_nanoseconds(round(status.goal_time * 1e9)))
         self._publisher.publish(
             self._template.filled(
                 goal_id,
@@ -79,11 +79,6 @@ class FeedbackPublisher:
     def destroy(self) -> None:
         """Ends the topic."""
         self._node.destroy_publisher(self._publisher)
-
-
-def seconds(time: Time | Duration) -> float:
-    """A stamp or a duration as a number [s]."""
-    return time.sec + 1e-9 * time.nanosec
 
 
 def trajectory_from_message(message: TrajectoryMessage, start_time: float | None) -> JointTrajectory:
@@ -104,7 +99,7 @@ def trajectory_from_message(message: TrajectoryMessage, start_time: float | None
     if positions is None and points:
         raise _invalid("a trajectory needs positions; velocities alone do not say where to go")
     return JointTrajectory(
-        [seconds(point.time_from_start) for point in points],
+        [to_seconds(point.time_from_start) for point in points],
         np.zeros((0, joints)) if positions is None else positions,
         _rows("velocities", points, joints),
         _rows("accelerations", points, joints),
@@ -123,7 +118,7 @@ def tolerances_from_goal(goal: FollowJointTrajectory.Goal) -> GoalTolerances:
         raise _invalid("joints with several degrees of freedom are not supported; leave multi_dof_trajectory empty")
     if goal.component_path_tolerance or goal.component_goal_tolerance:
         raise _invalid("component tolerances are for joints with several degrees of freedom; leave them empty")
-    allowed = seconds(goal.goal_time_tolerance)
+    allowed = to_seconds(goal.goal_time_tolerance)
     return GoalTolerances(
         path=[_tolerance(message) for message in goal.path_tolerance],
         goal=[_tolerance(message) for message in goal.goal_tolerance],

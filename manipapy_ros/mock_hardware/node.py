@@ -1,7 +1,7 @@
-"""The node `mock_hardware`: a stand-in for a robot behind ros2_control, for tests and for people without one.
+"""The node `mock_hardware`: a mock of a robot behind ros2_control, for tests and for work without hardware.
 
-Publishes `joint_states` as joint_state_broadcaster does and takes trajectories as joint_trajectory_controller does, by
-action and by topic, under that controller's name. It follows them exactly: no dynamics, no contact, no noise.
+Publishes `joint_states` as joint_state_broadcaster does and accepts trajectories as joint_trajectory_controller does,
+by action and by topic, under that controller's name. It follows them exactly: no dynamics, no contact, no noise.
 """
 
 from __future__ import annotations
@@ -26,26 +26,47 @@ from manipapy_core.typing import Array
 
 from ..common import qos
 from ..common.names import TRAJECTORY_CONTROLLER
-from ..common.node import ManagedNode, run
-from ..common.params import Param, Value
-from ..common.robot_loader import DESCRIPTION_PARAMETERS, from_parameters
+from ..common.node import ManagedNode
+from ..common.params import Param, Values
+from ..common.process import run
+from ..common.robot_loader import ROBOT_PARAMETERS
 from ..controller.settings import WATCHER_SILENCE
 from ..controller.trajectory_action import TrajectoryGoals
 from ..controller.trajectory_messages import point
 
 PARAMETERS = (
-    *DESCRIPTION_PARAMETERS,
-    Param("initial_positions", [], "Where the arm starts [rad or m]; empty: zeros", kind=Parameter.Type.DOUBLE_ARRAY),
+    *ROBOT_PARAMETERS,
+    Param(
+        "initial_positions", [], "Initial joint positions [rad or m]; empty: zeros", kind=Parameter.Type.DOUBLE_ARRAY
+    ),
     Param("update_rate", 250.0, "Joint states per second [Hz]", minimum=10.0, maximum=1000.0),
     Param("state_publish_rate", 25.0, "Messages on controller_state per second [Hz]", minimum=0.1, maximum=100.0),
 )
 
-NOT_PICKY = GuardSettings(late_slow=1.0, late_hold=2.0, longest_tick=5.0)
-"""Nothing can break here, so a busy machine does not make the arm hold."""
+TOLERANT_GUARD = GuardSettings(late_slow=1.0, late_hold=2.0, longest_tick=5.0)
+"""A busy machine does not make a mocked arm hold."""
+
+
+class _ControllerNode(Node):
+    """The mocked joint_trajectory_controller, spun by the executor of the mock."""
+
+    def __init__(self, mock: ManagedNode):
+        super().__init__(
+            TRAJECTORY_CONTROLLER, namespace=mock.get_namespace(), context=mock.context, use_global_arguments=False
+        )
+        assert mock.executor is not None, "a node is configured by its executor"
+        self._mock = mock
+        mock.executor.add_node(self)
+
+    def destroy(self) -> None:
+        """Leave the executor and the graph."""
+        if self._mock.executor is not None:
+            self._mock.executor.remove_node(self)
+        self.destroy_node()
 
 
 class PerfectArm:
-    """An arm that is always exactly where its trajectory wants it, on a thread of its own.
+    """An arm that follows its trajectory exactly, on a thread of its own.
 
     Args:
         node: Whose clock stamps the joint states and whose topic they go to.
@@ -55,7 +76,7 @@ class PerfectArm:
     """
 
     def __init__(self, node: Node, chain: Chain, q: Array, rate: float):
-        self.controller = ArmController(chain, ControllerSettings(period=1.0 / rate, guard=NOT_PICKY))
+        self.controller = ArmController(chain, ControllerSettings(period=1.0 / rate, guard=TOLERANT_GUARD))
         self.stamp = Time()
         """Of the last joint state."""
         self._node = node
@@ -103,69 +124,42 @@ class PerfectArm:
 class MockHardwareNode(ManagedNode):
     """Driver and trajectory controller of a robot that does not exist."""
 
-    datagrams = True
+    udp_transport = True
 
     def __init__(self) -> None:
         super().__init__("mock_hardware", PARAMETERS)
-        self._arm: PerfectArm | None = None
 
-    def configure(self, values: dict[str, Value]) -> None:
-        """Make the arm and the node that takes trajectories for it."""
-        model = from_parameters(values)
-        if model is None:
-            raise InputError("the mock needs a robot: set the parameter robot or robot_description")
-        chain = model.chain
+    def configure(self, values: Values) -> None:
+        """Create the arm and the node that takes trajectories for it."""
+        model = self.load_robot(values)
+        chain = self._chain = model.chain
         q = list(values["initial_positions"]) or [0.0] * chain.n
         if len(q) != chain.n:
             raise InputError(f"initial_positions has {len(q)} numbers for {chain.n} joints; give one each")
-        self._chain = chain
-        self._arm = PerfectArm(self, chain, np.array(q), float(values["update_rate"]))
+        self._arm = self.own(PerfectArm(self, chain, np.array(q), float(values["update_rate"])))
         # In ros2_control every controller is a node; so it is here, in the same process.
-        self._controller = Node(
-            TRAJECTORY_CONTROLLER, namespace=self.get_namespace(), context=self.context, use_global_arguments=False
-        )
-        self._goals = TrajectoryGoals(
-            self._controller, self._arm, lambda: self.is_active, watcher_silence=WATCHER_SILENCE
+        self._controller = self.own(_ControllerNode(self))
+        self._goals = self.own(
+            TrajectoryGoals(self._controller, self._arm, lambda: self.is_active, watcher_silence=WATCHER_SILENCE)
         )
         self._states = self._controller.create_publisher(
             JointTrajectoryControllerState, "~/controller_state", qos.STATE
         )
         period = 1.0 / float(values["state_publish_rate"])
         self._controller.create_timer(period, self._publish_state, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        assert self.executor is not None
-        self.executor.add_node(self._controller)
-        self.get_logger().info(f"{model.robot.name} is mocked: joints {', '.join(chain.joint_names)}")
+        self.get_logger().info(f"mock of {model}")
 
     def activate(self) -> None:
-        """Begin to publish joint states."""
-        assert self._arm is not None
+        """Publish joint states."""
         self._arm.start()
 
     def deactivate(self) -> None:
         """Freeze."""
-        assert self._arm is not None
         self._goals.abandon("the mocked controller was deactivated")
         self._arm.stop()
 
-    def cleanup(self) -> None:
-        """Give everything back."""
-        assert self._arm is not None
-        self._goals.destroy()
-        if self.executor is not None:
-            self.executor.remove_node(self._controller)
-        self._controller.destroy_node()
-        self._arm.destroy()
-        self._arm = None
-
-    def destroy_node(self) -> None:
-        """Leave no thread behind, whatever the state."""
-        if self._arm is not None:
-            self.deactivate()
-            self.cleanup()
-        super().destroy_node()
-
     def _publish_state(self) -> None:
-        if not self.is_active or self._arm is None:
+        if not self.is_active:
             return
         self._goals.settle()
         status = self._arm.controller.status()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from geometry_msgs.msg import Vector3
 from manipapy_msgs.srv import ComputeDynamics, ComputeFK, ComputeIK, ComputeJacobian, ComputeManipulability
@@ -31,7 +33,6 @@ def forward_kinematics(model: LoadedRobot, request: ComputeFK.Request, response:
         names, poses = [chain.tip], [kinematics.forward(chain, q)]
     response.link_names = names
     response.poses = [stamped_pose(T, chain.base, state) for T in poses]
-    response.success = True
 
 
 def inverse_kinematics(
@@ -51,7 +52,7 @@ def inverse_kinematics(
         T = model.fixed_pose(frame) @ T
     seed_state = request.seed if len(request.seed.name) else latest
     seed = None if seed_state is None else positions_by_name(seed_state, chain.joint_names)
-    options = {"q_seed": seed, "limits": not request.ignore_limits, "timeout": request.timeout or None}
+    options: dict[str, Any] = {"q_seed": seed, "limits": not request.ignore_limits, "timeout": request.timeout or None}
     if request.all_solutions:
         found = ik.solve(chain, T, all_solutions=True, **options)
         solutions, status, response.complete = list(found.q), found.status, found.complete
@@ -93,7 +94,6 @@ def jacobian(model: LoadedRobot, request: ComputeJacobian.Request, response: Com
     response.joint_names = list(chain.joint_names)
     response.jacobian = matrix.ravel().tolist()
     response.jacobian_derivative = [] if derivative is None else derivative.ravel().tolist()
-    response.success = True
 
 
 def dynamic_terms(model: LoadedRobot, request: ComputeDynamics.Request, response: ComputeDynamics.Response) -> None:
@@ -109,11 +109,11 @@ def dynamic_terms(model: LoadedRobot, request: ComputeDynamics.Request, response
     gravity = given if given.any() else dynamics.GRAVITY
     com = request.payload_com
     payload = dynamics.Payload(request.payload_mass, (com.x, com.y, com.z)) if request.payload_mass else None
-    options = {"gravity": gravity, "payload": payload, "wrench_tip": wrench if wrench.any() else None}
+    options: dict[str, Any] = {"gravity": gravity, "payload": payload, "wrench_tip": wrench if wrench.any() else None}
     zeros = np.zeros(chain.n)
     response.joint_names = list(chain.joint_names)
     # Columns of M are efforts for unit accelerations, which counts the payload, too.
-    no_gravity = {"gravity": (0.0, 0.0, 0.0), "payload": payload}
+    no_gravity: dict[str, Any] = {"gravity": (0.0, 0.0, 0.0), "payload": payload}
     n = chain.n
     rest = np.zeros((n, n))
     mass = dynamics.inverse_dynamics(chain, np.tile(q, (n, 1)), rest, np.eye(n), **no_gravity).T
@@ -123,7 +123,6 @@ def dynamic_terms(model: LoadedRobot, request: ComputeDynamics.Request, response
     response.gravity_efforts = held.tolist()
     response.efforts = dynamics.inverse_dynamics(chain, q, qd, qdd, **options).tolist()
     response.accelerations = dynamics.forward_dynamics(chain, q, qd, tau, **options).tolist()
-    response.success = True
 
 
 def manipulability(
@@ -142,7 +141,6 @@ def manipulability(
     response.axis_lengths = padded
     response.axes = [Vector3(x=float(x), y=float(y), z=float(z)) for x, y, z in directions.T]
     response.tightest_joint, response.room = _tightest(chain, q)
-    response.success = True
 
 
 def geometric_jacobian(chain: Chain, q: Array) -> Array:

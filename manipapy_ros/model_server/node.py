@@ -1,77 +1,72 @@
-"""The node `model_server`: knows the robot, tells others about it and answers questions about the arm.
+"""The node `model_server`: publishes the robot and answers questions about its arm.
 
 Publishes `robot_description` (latched), `tf` and `tf_static`, unless a robot_state_publisher does. Offers
 `~/compute_fk`, `~/compute_ik`, `~/jacobian`, `~/dynamics` and `~/manipulability` while active. A new description, by
-parameter or by topic, is taken up at once; one that cannot be used changes nothing.
+parameter or by topic, takes effect at once; one with errors is refused.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from manipapy_msgs.srv import ComputeDynamics, ComputeFK, ComputeIK, ComputeJacobian, ComputeManipulability
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from manipapy_core import Robot
 from manipapy_core.errors import ManipapyError
 
-from ..common import qos
-from ..common.node import ManagedNode, NotActive, run
-from ..common.params import Param, Value, read
-from ..common.robot_loader import (
-    DESCRIPTION_PARAMETERS,
-    LoadedRobot,
-    NoDescription,
-    compile_kernels,
-    from_parameters,
-    from_text,
-)
+from ..common import qos, robot_loader
+from ..common.diagnostics import DiagnosticReport, Level
+from ..common.node import ManagedNode
+from ..common.params import Param, Values
+from ..common.process import run
+from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, NoDescription, compile_kernels
 from ..realtime.polled_topics import PolledSubscription
 from . import answers
 
 PARAMETERS = (
-    *DESCRIPTION_PARAMETERS,
-    Param("publish_description", True, "Publish robot_description, as long as nobody else does"),
-    Param("publish_tf", True, "Publish tf and tf_static, as long as nobody else publishes robot_description"),
+    *(replace(row, live=True) for row in ROBOT_PARAMETERS),
+    Param("publish_description", True, "Publish robot_description while no other node does"),
+    Param("publish_tf", True, "Publish tf and tf_static while no other node publishes robot_description"),
     Param("publish_frequency", 50.0, "Messages on tf per second [Hz]", minimum=1.0, maximum=1000.0),
-    Param("frame_prefix", "", "Put before every frame name on tf, to tell robots apart"),
+    Param("frame_prefix", "", "Prefix of all frame names on tf, to distinguish robots"),
 )
-LOOK_AROUND = 1.0
-"""How often the node looks whether a robot_state_publisher has come or gone [s]."""
+CHECK_PUBLISHERS = 1.0
+"""Between two checks whether a robot_state_publisher has appeared or gone [s]."""
 
 
 class ModelServerNode(ManagedNode):
-    """One robot, one arm of it, from configure to cleanup."""
+    """One robot and one arm of it."""
 
     def __init__(self) -> None:
         super().__init__("model_server", PARAMETERS)
         self._model: LoadedRobot | None = None
-        self._announced: Any = None
-        """Publisher of the description while it is ours to publish."""
+        self._next_model: LoadedRobot | None = None
+        """Of parameters that were checked and are about to be set."""
+        self._description_publisher: Any = None
+        """None while another node publishes the description."""
         self._frames: Any = None
-        """The `Frames`, likewise; of any type because tf2_msgs may be missing."""
-        self.add_on_set_parameters_callback(self._on_parameters)
+        """The `Frames`, likewise; untyped because tf2_msgs may be missing."""
 
-    def configure(self, values: dict[str, Value]) -> None:
-        """Read the description and compile what services need, so that no answer is slow."""
-        self._values = values
+    def configure(self, values: Values) -> None:
+        """Read the description and compile what services need."""
         self._latest: JointState | None = None
         self._model = None
-        model = from_parameters(values)
-        if model is not None:
-            self._take(model)
-        self._states = PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
-        self._texts = self.create_subscription(String, "robot_description", self._on_text, qos.ROBOT_DESCRIPTION)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._own_timers = [
-            self.create_timer(1.0 / float(values["publish_frequency"]), self._publish_frames, clock=steady),
-            self.create_timer(LOOK_AROUND, self._look_around, clock=steady),
-        ]
+        robot = robot_loader.robot_from_parameters(values)
+        if robot is not None:
+            self._use(self._prepared(robot, values))
+        self._states: PolledSubscription[JointState] = self.own(
+            PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
+        )
+        self._descriptions = self.own(
+            self.create_subscription(String, robot_loader.TOPIC, self._on_description, qos.ROBOT_DESCRIPTION)
+        )
+        self.every(1.0 / float(values["publish_frequency"]), self._publish_frames)
+        self.every(CHECK_PUBLISHERS, self._update_publishers)
         offered = (
             (ComputeFK, "~/compute_fk", answers.forward_kinematics),
             (ComputeIK, "~/compute_ik", self._inverse_kinematics),
@@ -79,89 +74,88 @@ class ModelServerNode(ManagedNode):
             (ComputeDynamics, "~/dynamics", answers.dynamic_terms),
             (ComputeManipulability, "~/manipulability", answers.manipulability),
         )
-        self._offered = [self.create_service(kind, name, self._answering(answer)) for kind, name, answer in offered]
-        if model is None:
-            self.get_logger().info(f"waiting for a description on {self._texts.topic_name}")
+        for kind, name, answer in offered:
+            self.offer(kind, name, self._with_model(answer))
+        if robot is None:
+            self.get_logger().info(f"waiting for a description on {self._descriptions.topic_name}")
 
     def activate(self) -> None:
-        """Publish what is ours to publish."""
-        self._look_around(activating=True)
+        """Publish description and frames."""
+        self._update_publishers(activating=True)
 
     def deactivate(self) -> None:
-        """Be silent."""
-        self._withdraw()
+        """Stop publishing."""
+        self._close_publishers()
 
     def cleanup(self) -> None:
-        """Take topics and services away."""
-        self._withdraw()
-        self._states.destroy()
-        self.destroy_subscription(self._texts)
-        for timer in self._own_timers:
-            self.destroy_timer(timer)
-        for service in self._offered:
-            self.destroy_service(service)
-        self._model = None
+        """Forget the robot."""
+        self._close_publishers()
+        self._model = self._next_model = None
+
+    def diagnose(self) -> DiagnosticReport:
+        """Whether the robot is known."""
+        if self._model is None:
+            return DiagnosticReport(Level.WARN, f"waiting for a description on {self._descriptions.topic_name}")
+        return super().diagnose()
 
     # The robot.
 
-    def _take(self, model: LoadedRobot) -> None:
-        """Work with this robot from now on."""
+    def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Refuse parameters that describe no robot."""
+        robot = robot_loader.robot_from_parameters(values)
+        self._next_model = None if robot is None else self._prepared(robot, values)
+
+    def apply_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Take the new robot into use; the one from the topic stays when the parameters leave it to the topic."""
+        model, self._next_model = self._next_model, None
+        if model is not None:
+            self._use(model)
+
+    def _prepared(self, robot: Robot, values: Values) -> LoadedRobot:
+        model = LoadedRobot.of(robot, values)
         compile_kernels(model)
+        return model
+
+    def _use(self, model: LoadedRobot) -> None:
         for warning in model.robot.warnings:
             self.get_logger().warning(warning)
-        chain = model.chain
-        self.get_logger().info(f"{model.robot.name}: {chain.base} → {chain.tip}, joints {', '.join(chain.joint_names)}")
-        self._model = model
+        self.get_logger().info(str(model))
+        self._model, self.hardware_id = model, model.robot.name
         if self.is_active:
-            self._withdraw()
-            self._look_around()
+            self._close_publishers()
+            self._update_publishers()
 
-    def _on_parameters(self, changed: list[Parameter]) -> SetParametersResult:
-        """Refuses parameters that lead to no robot; otherwise the new robot is there when the call returns."""
-        about_robot = {row.name for row in DESCRIPTION_PARAMETERS}
-        if not self.is_configured or not any(parameter.name in about_robot for parameter in changed):
-            return SetParametersResult(successful=True)
-        values = {**read(self, self.table), **{parameter.name: parameter.value for parameter in changed}}
-        try:
-            model = from_parameters(values)
-            if model is not None:
-                self._take(model)
-        except ManipapyError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        self._values = values
-        return SetParametersResult(successful=True)
-
-    def _on_text(self, message: String) -> None:
-        """A description came by topic: ours if the parameters leave it to the topic."""
+    def _on_description(self, message: String) -> None:
+        """Use a description from the topic if the parameters leave it to the topic."""
         if self._model is not None and message.data == self._model.robot.urdf:
             return
-        if self._values["robot"] or self._values["robot_description"]:
+        if self.values["robot"] or self.values["robot_description"]:
             self.get_logger().warning(
-                f"{self._texts.topic_name} brings another robot than the parameters; theirs is used. Set the parameter "
-                "robot to '' to follow the topic",
+                f"{self._descriptions.topic_name} describes another robot than the parameters, which take precedence; "
+                "set the parameter robot to '' to follow the topic",
                 once=True,
             )
             return
         try:
-            self._take(from_text(message.data, self._values))
+            self._use(self._prepared(robot_loader.robot_from_text(message.data, self.values), self.values))
         except ManipapyError as error:
-            self.get_logger().error(f"the description on {self._texts.topic_name} cannot be used: {error}")
+            self.get_logger().error(f"the description on {self._descriptions.topic_name} is refused: {error}")
 
-    # What is published.
+    # Publishers.
 
-    def _look_around(self, activating: bool = False) -> None:
-        """Publish description and frames as long as nobody else does."""
+    def _update_publishers(self, activating: bool = False) -> None:
+        """Publish description and frames while no other node publishes the description."""
         if self._model is None or not (self.is_active or activating):
             return
-        if self._somebody_else_describes():
-            if self._announced is not None or self._frames is not None:
-                self.get_logger().info("a robot_state_publisher has come: robot_description and tf are left to it")
-            self._withdraw()
+        if self._described_by_others():
+            if self._description_publisher is not None or self._frames is not None:
+                self.get_logger().info("another node publishes robot_description: it and tf are left to that node")
+            self._close_publishers()
             return
-        if self._announced is None and self._values["publish_description"]:
-            self._announced = self.create_publisher(String, "robot_description", qos.ROBOT_DESCRIPTION)
-            self._announced.publish(String(data=self._model.robot.urdf))
-        if self._frames is None and self._values["publish_tf"]:
+        if self._description_publisher is None and self.values["publish_description"]:
+            self._description_publisher = self.create_publisher(String, robot_loader.TOPIC, qos.ROBOT_DESCRIPTION)
+            self._description_publisher.publish(String(data=self._model.robot.urdf))
+        if self._frames is None and self.values["publish_tf"]:
             self._open_frames(self._model)
 
     def _open_frames(self, model: LoadedRobot) -> None:
@@ -169,25 +163,25 @@ class ModelServerNode(ManagedNode):
             from .frames import Frames
         except ModuleNotFoundError as missing:
             self.get_logger().warning(
-                f"no {missing.name}: tf and tf_static are not published; run make setup, or start a "
+                f"{missing.name} is not installed: tf and tf_static are not published; run make setup, or start a "
                 "robot_state_publisher",
                 once=True,
             )
             return
-        self._frames = Frames(self, model.robot, str(self._values["frame_prefix"]))
+        self._frames = Frames(self, model.robot, str(self.values["frame_prefix"]))
 
-    def _somebody_else_describes(self) -> bool:
-        publishers = self.get_publishers_info_by_topic(self._texts.topic_name)
-        # A publisher is found a moment before the name of its node; it will be looked at again.
+    def _described_by_others(self) -> bool:
+        publishers = self.get_publishers_info_by_topic(self._descriptions.topic_name)
+        # A publisher is discovered a moment before the name of its node; the next check finds it.
         ours = {(self.get_name(), self.get_namespace()), ("_NODE_NAME_UNKNOWN_", "_NODE_NAMESPACE_UNKNOWN_")}
         return any((info.node_name, info.node_namespace) not in ours for info in publishers)
 
-    def _withdraw(self) -> None:
-        if self._announced is not None:
-            self.destroy_publisher(self._announced)
+    def _close_publishers(self) -> None:
+        if self._description_publisher is not None:
+            self.destroy_publisher(self._description_publisher)
         if self._frames is not None:
             self._frames.destroy()
-        self._announced = self._frames = None
+        self._description_publisher = self._frames = None
 
     def _publish_frames(self) -> None:
         newest = self._states.newest()
@@ -202,19 +196,13 @@ class ModelServerNode(ManagedNode):
     def _inverse_kinematics(self, model: LoadedRobot, request: ComputeIK.Request, response: ComputeIK.Response) -> None:
         answers.inverse_kinematics(model, request, response, self._latest)
 
-    def _answering(self, answer: Callable[[LoadedRobot, Any, Any], None]) -> Callable[[Any, Any], Any]:
-        """A service callback that turns the user's mistakes into answers that say why."""
+    def _with_model(self, answer: Callable[[LoadedRobot, Any, Any], None]) -> Callable[[Any, Any], None]:
+        """The answer about the current robot."""
 
-        def respond(request: Any, response: Any) -> Any:
-            try:
-                if not self.is_active:
-                    raise NotActive(self.get_fully_qualified_name())
-                if self._model is None:
-                    raise NoDescription(self._texts.topic_name)
-                answer(self._model, request, response)
-            except ManipapyError as error:
-                response = type(response)(success=False, message=str(error))
-            return response
+        def respond(request: Any, response: Any) -> None:
+            if self._model is None:
+                raise NoDescription(self._descriptions.topic_name)
+            answer(self._model, request, response)
 
         return respond
 

@@ -20,11 +20,6 @@ CHANNELS = {"mono8": (np.uint8, 1), "mono16": (np.uint16, 1), "16UC1": (np.uint1
 """Dtype and channels of the encodings of sensor_msgs."""
 
 
-def stamp_ns(stamp: Time) -> int:
-    """Time stamp in nanoseconds."""
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
-
-
 def pixels_of(message: Image) -> NDArray[np.generic]:
     """Pixels without a copy, shape (height, width) or (height, width, channels).
 
@@ -113,5 +108,5 @@ def disparity_message(disparity: Disparity, frame: str, stamp: Time) -> Disparit
 def _bytes(values: NDArray[np.float32]) -> array.array[int]:
     # Other ways to fill a message take milliseconds.
     data = array.array("B")
-    data.frombytes(memoryview(np.ascontiguousarray(values)).cast("B"))
+    data.frombytes(np.ascontiguousarray(values).data.cast("B"))
     return data

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from ..common import qos
-from .image_messages import stamp_ns
+from ..common.conversions import to_nanoseconds
 
 QUEUE = 8
 """Messages per topic that wait for a match; older ones are dropped."""
@@ -95,7 +95,7 @@ class ImageSynchronizer:
         with self._lock:
             self.received[index] += 1
             self._queues[index].append(message)
-            complete = self._match(stamp_ns(message.header.stamp))
+            complete = self._match(to_nanoseconds(message.header.stamp))
             if complete is None:
                 return
             self.dropped += self._newest is not None
@@ -106,8 +106,8 @@ class ImageSynchronizer:
         """The messages closest to a time, one per topic, if all are within the tolerance; older ones are dropped."""
         found = []
         for queue in self._queues:
-            near = min(queue, key=lambda message: abs(stamp_ns(message.header.stamp) - time_ns), default=None)
-            if near is None or abs(stamp_ns(near.header.stamp) - time_ns) > self._tolerance_ns:
+            near = min(queue, key=lambda message: abs(to_nanoseconds(message.header.stamp) - time_ns), default=None)
+            if near is None or abs(to_nanoseconds(near.header.stamp) - time_ns) > self._tolerance_ns:
                 return None
             found.append(near)
         for queue, near in zip(self._queues, found, strict=True):

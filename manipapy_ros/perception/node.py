@@ -11,12 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from manipapy_msgs.msg import ObstacleArray
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image, JointState, PointCloud2
 from stereo_msgs.msg import DisparityImage
 from visualization_msgs.msg import MarkerArray
@@ -39,22 +38,23 @@ from manipapy_core.perception.pipeline import warm_up
 from manipapy_core.perception.stereo.images import opencv
 from manipapy_core.typing import Array
 
-from ..common import params, qos
-from ..common.conversions import positions_by_name
-from ..common.diagnostics import DiagnosticReport, Diagnostics, Level
-from ..common.node import ManagedNode, run
-from ..common.params import Param, Value
-from ..common.robot_loader import DESCRIPTION_PARAMETERS, NoDescription, from_parameters
+from ..common import qos
+from ..common.conversions import positions_by_name, to_nanoseconds
+from ..common.diagnostics import DiagnosticReport, Level
+from ..common.node import ManagedNode
+from ..common.params import Param, Values
+from ..common.process import run
+from ..common.robot_loader import ROBOT_PARAMETERS
 from ..common.tf_buffer import TfBuffer
 from ..realtime.polled_topics import PolledSubscription
-from .image_messages import camera_of, disparity_message, pixels_of, points_message, points_of, stamp_ns
+from .image_messages import camera_of, disparity_message, pixels_of, points_message, points_of
 from .inputs import ImageSynchronizer, SynchronizedImages
 from .messages import obstacle_markers, obstacles_message
 from .settings import LIVE_PARAMETERS, reach_of, settings_of
 
 INPUTS = ("stereo", "depth", "points")
 PARAMETERS = (
-    *DESCRIPTION_PARAMETERS,
+    *ROBOT_PARAMETERS,
     Param("input", "stereo", f"Type of the input: {', '.join(INPUTS)}"),
     Param("rectify", False, "Subscribe to left/image_raw and right/image_raw, and rectify them"),
     Param("sync_tolerance", 0.02, "Largest time difference of left and right image [s]", minimum=0.0, maximum=1.0),
@@ -62,7 +62,7 @@ PARAMETERS = (
         "priority", 20, "SCHED_FIFO priority while active, where permitted; 0: normal scheduling", minimum=0, maximum=49
     ),
     Param("disable_self_filter", False, "Do not remove the robot from the points; for cameras that do not see it"),
-    *LIVE_PARAMETERS,
+    *(replace(row, live=True) for row in LIVE_PARAMETERS),
 )
 JOINT_STATE_PERIOD = 0.02
 """Period in which received joint states are processed [s]."""
@@ -75,42 +75,42 @@ WAIT_PERIOD = 0.2
 class PerceptionNode(ManagedNode):
     """Runs the perception pipeline on one camera input."""
 
-    prompt = True  # obstacles must not be delayed by other computations
+    realtime = True  # obstacles must not be delayed by other computations
 
     def __init__(self) -> None:
         super().__init__("perception", PARAMETERS)
 
-    def configure(self, values: dict[str, Value]) -> None:
+    def configure(self, values: Values) -> None:
         """Build the robot's collision model, create the pipeline and its topics."""
-        model = from_parameters(values)
-        if model is None:
-            raise NoDescription("the parameter robot, which perception needs,")
+        model = self.load_robot(values)
         if values["input"] not in INPUTS:
             raise InputError(f"input is {values['input']!r}; choose one of {', '.join(INPUTS)}")
         # Threads of OpenCV would compete with the control loops.
         opencv().setNumThreads(1)
-        self._chain, self._values = model.chain, values
+        self._chain = model.chain
         body = None if values["disable_self_filter"] else RobotBody.build(model.robot, model.chain)
         self._reach = reach_of(model.chain)
         self._pipeline = PerceptionPipeline(body=body, settings=settings_of(values, self._reach))
         self._history = JointHistory()
         self._calibration: Any = None
-        self._problem, self._last, self._finished = "no image received yet", None, -np.inf
+        self._problem, self._finished = "no image received yet", -np.inf
+        self._last: PerceptionResult | None = None
         self._latency, self._age = 0.0, 0.0
         self._drawn: frozenset[int] = frozenset()
         self._work, self._ending = threading.Event(), False
-        self._frames = TfBuffer(self)
-        self._states: PolledSubscription[JointState] = PolledSubscription(self, JointState, "joint_states", qos.RECENT)
-        self._input = self._subscribe(str(values["input"]), bool(values["rectify"]), float(values["sync_tolerance"]))
+        self._frames = self.own(TfBuffer(self))
+        self._states: PolledSubscription[JointState] = self.own(
+            PolledSubscription(self, JointState, "joint_states", qos.RECENT)
+        )
+        self._input = self.own(
+            self._subscribe(str(values["input"]), bool(values["rectify"]), float(values["sync_tolerance"]))
+        )
         self._image_publishers = {
-            kind: self.create_publisher(kind, name, qos.STATE)
+            kind: self.own(self.create_publisher(kind, name, qos.STATE))
             for kind, name in ((DisparityImage, "disparity"), (PointCloud2, "points2"))
         }
-        self._obstacles = self.create_publisher(ObstacleArray, "obstacles", qos.STATE)
-        self._markers = self.create_publisher(MarkerArray, "~/obstacle_markers", qos.STATE)
-        self.add_on_set_parameters_callback(self._check_live)
-        self.add_post_set_parameters_callback(self._apply_live)
-        self._diagnostics = Diagnostics(self, model.robot.name, self._diagnosis)
+        self._obstacles = self.own(self.create_publisher(ObstacleArray, "obstacles", qos.STATE))
+        self._markers = self.own(self.create_publisher(MarkerArray, "~/obstacle_markers", qos.STATE))
         self._threads: list[threading.Thread] = []
         warm_up(body)
 
@@ -132,17 +132,6 @@ class PerceptionNode(ManagedNode):
         for thread in self._threads:
             thread.join()
 
-    def cleanup(self) -> None:
-        """Destroy subscriptions and publishers."""
-        self.remove_on_set_parameters_callback(self._check_live)
-        self.remove_post_set_parameters_callback(self._apply_live)
-        self._input.destroy()
-        self._frames.destroy()
-        self._states.destroy()
-        self._diagnostics.destroy()
-        for publisher in (*self._image_publishers.values(), self._obstacles, self._markers):
-            self.destroy_publisher(publisher)
-
     def _subscribe(self, kind: str, rectify: bool, tolerance: float) -> ImageSynchronizer:
         image = "image_raw" if rectify else "image_rect"
         topics, infos = {
@@ -156,21 +145,13 @@ class PerceptionNode(ManagedNode):
 
     # Parameters.
 
-    def _check_live(self, changed: Sequence[Parameter]) -> SetParametersResult:
-        live = {row.name for row in LIVE_PARAMETERS}
-        for parameter in changed:
-            if parameter.name not in live and parameter.name in {row.name for row in self.table}:
-                reason = f"{parameter.name} is read when the node is configured; clean it up and configure it again"
-                return SetParametersResult(successful=False, reason=reason)
-        values = {**params.read(self, self.table), **{parameter.name: parameter.value for parameter in changed}}
-        try:
-            settings_of(values, self._reach)
-        except InputError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
+    def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Refuse values that do not go together."""
+        settings_of(values, self._reach)
 
-    def _apply_live(self, _: Sequence[Parameter]) -> None:
-        self._pipeline.configure(settings_of(params.read(self, self.table), self._reach))
+    def apply_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Use the new settings from the next frame on."""
+        self._pipeline.configure(settings_of(values, self._reach))
 
     # Threads.
 
@@ -179,7 +160,7 @@ class PerceptionNode(ManagedNode):
         self._enter_realtime()
         while not self._ending:
             for state in self._states.all_new():
-                time_ns = stamp_ns(state.header.stamp)
+                time_ns = to_nanoseconds(state.header.stamp)
                 if not self._history.needs_sample(time_ns):
                     continue
                 try:
@@ -190,8 +171,8 @@ class PerceptionNode(ManagedNode):
 
     def _enter_realtime(self) -> None:
         """Real-time scheduling for this thread, where permitted: below the control loops, above other computations."""
-        if self._values["priority"]:
-            enter_realtime(int(self._values["priority"]), lock_memory=False)
+        if self.values["priority"]:
+            enter_realtime(int(self.values["priority"]), lock_memory=False)
 
     def _process(self) -> None:
         self._enter_realtime()
@@ -220,12 +201,12 @@ class PerceptionNode(ManagedNode):
 
     def _frame(self, images: SynchronizedImages) -> tuple[Frame, str]:
         first = images.messages[0]
-        time_ns, frame_id = stamp_ns(first.header.stamp), first.header.frame_id
+        time_ns, frame_id = to_nanoseconds(first.header.stamp), first.header.frame_id
         T = self._frames.pose(self._chain.base, frame_id, time_ns)
-        q: Array | None = None if self._values["disable_self_filter"] else self._history.at(time_ns)
-        if self._values["input"] == "points":
+        q: Array | None = None if self.values["disable_self_filter"] else self._history.at(time_ns)
+        if self.values["input"] == "points":
             return PointSet(time_ns, T, points_of(first), q), frame_id
-        if self._values["input"] == "depth":
+        if self.values["input"] == "depth":
             return DepthImage(time_ns, T, pixels_of(first), camera_of(images.infos[0]), q, first.encoding), frame_id
         self._calibrate(images)
         second = images.messages[1]
@@ -238,8 +219,8 @@ class PerceptionNode(ManagedNode):
             pixels_of(second),
             q,
             first.encoding,
-            stamp_ns(second.header.stamp),
-            max(1, round(float(self._values["sync_tolerance"]) * 1e9)),
+            to_nanoseconds(second.header.stamp),
+            max(1, round(float(self.values["sync_tolerance"]) * 1e9)),
         )
         return pair, frame_id
 
@@ -265,7 +246,8 @@ class PerceptionNode(ManagedNode):
         if self._image_publishers[PointCloud2].get_subscription_count() and result.points is not None:
             self._image_publishers[PointCloud2].publish(points_message(result.points, base, stamp))
 
-    def _diagnosis(self) -> DiagnosticReport:
+    def diagnose(self) -> DiagnosticReport:
+        """Latency, dropped frames, and missing inputs."""
         missing = self._input.missing()
         last, silence = self._last, time.monotonic() - self._finished
         numbers = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from rclpy.parameter import Parameter
@@ -21,7 +20,7 @@ from manipapy_core.perception import (
     TrackSettings,
 )
 
-from ..common.params import Param, Value
+from ..common.params import Param, Value, Values
 
 REACH_MARGIN = 0.2
 """Points up to this much beyond the arm's reach are kept [m]: obstacles have a size, and may approach."""
@@ -59,7 +58,7 @@ LIVE_PARAMETERS = (
 )  # fmt: skip
 
 
-def settings_of(values: Mapping[str, Value], reach: float) -> PerceptionSettings:
+def settings_of(values: Values, reach: float) -> PerceptionSettings:
     """Settings of the pipeline from the parameters.
 
     Args:

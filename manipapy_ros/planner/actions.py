@@ -1,4 +1,4 @@
-"""Goals of the planner's two actions, each on a thread of its own: planned, or planned and carried out."""
+"""The planner's two actions: plan, and plan and move. Each goal runs on a thread of its own."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from manipapy_core.motion import PlanPhase, PlanResult, PlanStatus
 from ..client.session import GivenUp
 from ..common.deferred_action import DeferredActionServer, not_used
 from ..common.node import NotActive
-from .execution import Ended, PlannedMotion
+from .execution import MotionOutcome, PlannedMotion
 from .requests import FAILURE, Requests, result_message
 
 KEEP_RESULTS = 120
-"""How long a client may take to ask for a result [s]."""
-AT_ONCE = 4
-"""Goals that are worked on at the same time."""
+"""How long results are kept for clients [s]."""
+MAX_GOALS = 4
+"""Goals that run at the same time."""
 
 
 class Busy(ManipapyError):
-    """More goals than a planner works on at once."""
+    """Too many goals at the same time."""
 
 
 class PlanningGoals:
-    """Takes goals and answers them.
+    """Runs the goals of both actions.
 
     Args:
         node: Whose actions they are.
         requests: Plans.
-        motion: Carries plans out.
-        is_active: Whether goals are welcome.
-        show: Is given every path that was found.
+        motion: Executes plans.
+        is_active: Whether goals are accepted.
+        show: Called with every path that was found.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class PlanningGoals:
         }
 
     def destroy(self) -> None:
-        """Ends every goal and takes the actions away."""
+        """End every goal and remove the actions."""
         self.abandon()
         for server in self._servers.values():
             server.destroy()
 
     def abandon(self) -> None:
-        """Cancels every goal and waits until its thread has ended; a moving arm is brought to rest."""
+        """Cancel every goal and wait for its thread; a moving arm is brought to rest."""
         with self._lock:
             running = list(self._running.values())
         for _, cancel in running:
@@ -110,15 +110,15 @@ class PlanningGoals:
     # On the threads.
 
     def _plan(self, handle: ServerGoalHandle, cancel: threading.Event) -> None:
-        def tell(phase: PlanPhase, cost: float) -> None:
+        def progress(phase: PlanPhase, cost: float) -> None:
             handle.publish_feedback(PlanMotion.Feedback(phase=phase.value, best_cost=cost))
 
         try:
-            self._check_welcome()
+            self._check_accepted()
             request, world = handle.request.request, self._motion.snapshot()
             start = self._requests.whole_start(request)
             q_now = self._motion.positions(cancel) if start is None else start
-            result = self._requests.plan(request, q_now, world, cancel, tell)
+            result = self._requests.plan(request, q_now, world, cancel, progress)
         except GivenUp as error:
             status = PlanStatus.CANCELLED if cancel.is_set() else None
             code = FAILURE if status is None else status.moveit_code
@@ -131,30 +131,36 @@ class PlanningGoals:
         self._show(result)
 
     def _move(self, handle: ServerGoalHandle, cancel: threading.Event) -> None:
-        def tell(phase: str, progress: float, attempt: int) -> None:
+        def feedback(phase: str, progress: float, attempt: int) -> None:
             handle.publish_feedback(Move.Feedback(phase=phase, progress=progress, attempt=attempt))
 
         if not self._moving.acquire(blocking=False):
-            text = "another motion is under way; cancel it, or wait for its end"
+            text = "another motion is active; cancel it, or wait for its end"
             self._finish(handle, Move.Result(error_code=FAILURE, text=text), None)
             return
         try:
-            self._check_welcome()
-            ended = self._motion.carry_out(handle.request.request, handle.request.tries, cancel, tell)
+            self._check_accepted()
+            outcome = self._motion.execute(handle.request.request, handle.request.tries, cancel, feedback)
         except ManipapyError as error:
-            ended = Ended(None, str(error))
+            outcome = MotionOutcome(None, str(error))
         finally:
             self._moving.release()
-        code = FAILURE if ended.status is None else ended.status.moveit_code
-        result = Move.Result(error_code=code, text=ended.text, planned=ended.planned, reached=self._motion.reached())
-        self._finish(handle, result, ended.status)
+        code = FAILURE if outcome.status is None else outcome.status.moveit_code
+        result = Move.Result(
+            error_code=code,
+            text=outcome.text,
+            planned=outcome.planned,
+            obstacle_margin=outcome.margin,
+            reached=self._motion.reached(),
+        )
+        self._finish(handle, result, outcome.status)
 
-    def _check_welcome(self) -> None:
+    def _check_accepted(self) -> None:
         if not self._is_active():
             raise NotActive(self._node.get_fully_qualified_name())
         with self._lock:
-            if len(self._running) > AT_ONCE:
-                raise Busy(f"{AT_ONCE} goals are being worked on already; wait for the end of one")
+            if len(self._running) > MAX_GOALS:
+                raise Busy(f"{MAX_GOALS} goals are active already; wait for the end of one")
 
     def _finish(self, handle: ServerGoalHandle, result: Any, status: PlanStatus | None) -> None:
         server = self._servers[PlanMotion if isinstance(result, PlanMotion.Result) else Move]

@@ -1,7 +1,9 @@
-"""A planned motion carried out: sent to the controller, watched, stopped and planned anew when something comes near."""
+"""Execution of planned motions: sent to the controller, monitored, stopped and replanned when the path is blocked."""
 
 from __future__ import annotations
 
+import functools
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -19,47 +21,46 @@ from manipapy_core.typing import Array
 
 from ..client.arm import ArmClient
 from ..client.session import GivenUp, NoAnswer
-from ..common.conversions import positions_by_name
-from ..controller.trajectory_messages import seconds
+from ..common.conversions import positions_by_name, to_seconds
+from .margins import PerceivedMargin, perceived_in, with_margin
 from .requests import Requests, trajectory_message
-from .world_messages import with_margin
 
-ANSWER = 5.0
-"""How long joint states and the controller may keep one waiting [s]."""
-TELL_EVERY = 0.1
-"""Between two reports on a motion [s]: each wakes the executors of both sides."""
-LOOK = 0.05
-"""Between two looks at an arm that comes to rest [s]."""
-WARIER = 0.02
-"""Distance to what cameras see that is kept in addition, as often as a motion was planned [m]."""
-MARGIN_SHARES = (1.0, 0.5, 0.0)
-"""Of it, that are tried one after the other."""
-REST = 5e-4
-"""An arm that moves less than this between two looks is at rest [rad or m]."""
-Tell = Callable[[str, float, int], None]
-"""Is told the phase, the share that is done, and the number of the attempt."""
+TIMEOUT = 5.0
+"""For joint states and for the controller [s]."""
+FEEDBACK_PERIOD = 0.1
+"""Between two feedback messages [s]: each wakes the executors of both sides."""
+REST_PERIOD = 0.05
+"""Between two checks whether the arm is at rest [s]."""
+REST_MOTION = 5e-4
+"""An arm that moves less than this between two checks is at rest [rad or m]."""
+Feedback = Callable[[str, float, int], None]
+"""Called with the phase, the share of the motion that is done, and the number of the attempt."""
 
 
 @dataclass(frozen=True)
-class Ended:
+class MotionOutcome:
     """How a motion ended."""
 
     status: PlanStatus | None
-    """None: for a reason that planning does not know."""
+    """None: for a reason outside planning."""
     text: str
     planned: int = 0
+    """Motions planned."""
+    margin: float = math.inf
+    """Kept to perceived obstacles by the last plan [m]; inf when there were none."""
 
 
 class PlannedMotion:
     """Moves an arm along plans; called by planning threads.
 
     Args:
-        arm: Talks to the controller on a thread of its own, so that the node may wait for a motion to end.
+        arm: Client of the controller, on a thread of its own.
         requests: Plans.
-        snapshot: The world as it is now.
-        tries: Motions that may be planned for a goal that does not say.
-        show: Is given every path that was found.
-        say: For the log.
+        snapshot: Returns the current world.
+        tries: Motions that may be planned for a goal that does not set it.
+        margin: Kept to perceived obstacles.
+        show: Called with every path that was found.
+        log: Writes a log line.
     """
 
     def __init__(
@@ -68,143 +69,155 @@ class PlannedMotion:
         requests: Requests,
         snapshot: Callable[[], WorldSnapshot],
         tries: int,
+        margin: PerceivedMargin,
         show: Callable[[PlanResult], None],
-        say: Callable[[str], object],
+        log: Callable[[str], object],
     ):
-        self.snapshot = snapshot
-        self._arm = arm
-        self._requests, self._tries, self._show, self._say = requests, tries, show, say
+        self.snapshot, self.tries, self.margin = snapshot, tries, margin
+        self._arm, self._requests, self._show, self._log = arm, requests, show, log
         self._states = threading.Lock()
 
     def state(self, cancel: threading.Event | None = None) -> JointState:
-        """Where the arm is now.
+        """Current joint state.
 
         Raises:
-            NoAnswer: No joint state comes.
-            GivenUp: None came before it was cancelled.
+            NoAnswer: No joint state arrives.
+            GivenUp: Cancelled before one arrived.
         """
         with self._states:
-            return self._arm.new_joint_state(ANSWER, give_up=lambda: cancel is not None and cancel.is_set())
+            return self._arm.new_joint_state(TIMEOUT, give_up=lambda: cancel is not None and cancel.is_set())
 
     def positions(self, cancel: threading.Event | None = None) -> Array:
-        """Where the arm is now [rad or m], shape (n,).
+        """Current joint positions [rad or m], shape (n,).
 
         Raises:
-            NoAnswer: No joint state comes.
-            GivenUp: None came before it was cancelled.
-            InputError: The joint states lack a joint of the arm, or hold numbers that are none.
+            NoAnswer: No joint state arrives.
+            GivenUp: Cancelled before one arrived.
+            InputError: The joint states lack a joint of the arm, or a position is not finite.
         """
         return positions_by_name(self.state(cancel), self._requests.model.chain.joint_names)
 
     def reached(self) -> JointState:
-        """Where the arm is now; an empty message if nobody tells."""
+        """Current joint state; an empty message if none arrives."""
         try:
             return self.state()
         except NoAnswer:
             return JointState()
 
-    def carry_out(self, request: MotionRequest, tries: int, cancel: threading.Event, tell: Tell) -> Ended:
-        """Plan, move, and plan again while something is in the way.
+    def execute(self, request: MotionRequest, tries: int, cancel: threading.Event, feedback: Feedback) -> MotionOutcome:
+        """Plan and move, and replan while the path is blocked.
 
         Raises:
-            InputError: The request makes no sense.
+            InputError: An invalid request.
             NoAnswer: There is no arm to move.
-            MotionFailed: The controller ended the motion; the text says why.
+            MotionFailed: The controller ended the motion; the text has its reason.
         """
         try:
-            return self._carry_out(request, tries, cancel, tell)
+            return self._execute(request, tries, cancel, feedback)
         except GivenUp:
             if not cancel.is_set():
                 raise
-            return Ended(PlanStatus.CANCELLED, "cancelled while waiting for joint states or for the controller")
+            text = "cancelled while waiting for joint states or for the controller"
+            return MotionOutcome(PlanStatus.CANCELLED, text)
 
-    def _carry_out(self, request: MotionRequest, tries: int, cancel: threading.Event, tell: Tell) -> Ended:
-        allowed, blocked_by = tries or self._tries, ""
+    def _execute(
+        self, request: MotionRequest, tries: int, cancel: threading.Event, feedback: Feedback
+    ) -> MotionOutcome:
+        allowed, blocked_by, margin = tries or self.tries, "", math.inf
         for attempt in range(1, allowed + 1):
             world = self.snapshot()
 
             def planning(phase: PlanPhase, _: float, attempt: int = attempt) -> None:
-                tell(phase.value, 0.0, attempt)
+                feedback(phase.value, 0.0, attempt)
 
-            plan = self._plan(request, WARIER * attempt, world, cancel, planning)
+            plan, margin = self._plan(request, attempt, world, cancel, planning)
             self._show(plan)
             if not plan.success or plan.trajectory is None:
-                after = f" (the way was blocked by {blocked_by})" if blocked_by else ""
-                return Ended(plan.status, f"{plan.message}{after}", attempt)
-            tell("waiting", 0.0, attempt)
-            self._arm.controller(ANSWER, give_up=cancel.is_set)
+                after = f" (the path was blocked by {blocked_by})" if blocked_by else ""
+                return MotionOutcome(plan.status, f"{plan.message}{after}", attempt, margin)
+            kept = margin_text(margin, self.margin.wanted(attempt))
+            feedback("waiting", 0.0, attempt)
+            self._arm.controller(TIMEOUT, give_up=cancel.is_set)
             if cancel.is_set():
-                return Ended(PlanStatus.CANCELLED, "cancelled before the arm moved", attempt)
-            follower = _Follower(self, request, plan.trajectory, world, cancel)
+                return MotionOutcome(PlanStatus.CANCELLED, "cancelled before the arm moved", attempt, margin)
+            if margin < self.margin.wanted(attempt):
+                self._log(f"moving with {kept}")
+            monitor = _PathMonitor(self, request, plan.trajectory, world, cancel)
             self._arm.move(
                 trajectory_message(plan.trajectory, self._requests.model.chain.joint_names),
-                while_moving=lambda follower=follower, attempt=attempt: follower.look(attempt, tell),
-                on_feedback=follower.hear,
-                seconds=ANSWER,
+                while_moving=functools.partial(monitor.check, attempt, feedback),
+                on_feedback=monitor.on_feedback,
+                seconds=TIMEOUT,
             )
-            if follower.unhindered:
-                return Ended(PlanStatus.SUCCESS, f"arrived after {plan.trajectory.times[-1]:.2f} s", attempt)
+            if monitor.clear:
+                text = f"arrived after {plan.trajectory.times[-1]:.2f} s"
+                return MotionOutcome(PlanStatus.SUCCESS, f"{text}; {kept}" if kept else text, attempt, margin)
             self._wait_for_rest()
             if cancel.is_set():
-                return Ended(PlanStatus.CANCELLED, "cancelled; the arm is at rest", attempt)
-            blocked_by = self.in_the_way(plan.trajectory)
-            self._say(f"stopped: the way is blocked by {blocked_by}; attempt {attempt} of {allowed}")
-        text = f"the way was blocked again and again, last by {blocked_by}; {allowed} tries"
-        return Ended(PlanStatus.NO_PATH, text, allowed)
+                return MotionOutcome(PlanStatus.CANCELLED, "cancelled; the arm is at rest", attempt, margin)
+            blocked_by = self.blocking(plan.trajectory)
+            self._log(f"stopped: the path is blocked by {blocked_by}; attempt {attempt} of {allowed}")
+        text = f"the path was blocked in each of {allowed} attempts, last by {blocked_by}"
+        return MotionOutcome(PlanStatus.NO_PATH, text, allowed, margin)
 
     def _plan(
         self,
         request: MotionRequest,
-        margin: float,
+        attempt: int,
         world: WorldSnapshot,
         cancel: threading.Event,
-        tell: Callable[[PlanPhase, float], None],
-    ) -> PlanResult:
-        """A motion that stays away from what cameras see by a margin [m], or by less where there is no room.
-
-        What cameras see trembles: a way that only just fits would soon be blocked again.
-        """
-        q = self.positions(cancel)
-        for share in MARGIN_SHARES:
-            thicker = with_margin(world, share * margin)
-            plan = self._requests.plan(request, q, thicker, cancel, tell)
-            if plan.success or plan.status is PlanStatus.CANCELLED or thicker is world:
+        progress: Callable[[PlanPhase, float], None],
+    ) -> tuple[PlanResult, float]:
+        """A motion with the largest margin to perceived obstacles that has a path, and that margin [m]."""
+        q, perceived = self.positions(cancel), bool(perceived_in(world))
+        for margin in self.margin.steps(attempt):
+            plan = self._requests.plan(request, q, with_margin(world, margin), cancel, progress)
+            if plan.success or plan.status is PlanStatus.CANCELLED or not perceived:
                 break
-        return plan
+        return plan, margin if perceived else math.inf
 
     def _wait_for_rest(self) -> None:
-        """Until the arm stands still; a cancelled trajectory ends before the arm does.
+        """Wait until the arm is at rest; a cancelled trajectory ends before the arm is.
 
         Raises:
             NoAnswer: It does not come to rest.
         """
-        before, deadline = self.positions(), time.monotonic() + ANSWER
+        before, deadline = self.positions(), time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
-            time.sleep(LOOK)
+            time.sleep(REST_PERIOD)
             now = self.positions()
-            if np.abs(now - before).max() < REST:
+            if np.abs(now - before).max() < REST_MOTION:
                 return
             before = now
-        raise NoAnswer("an arm at rest", ANSWER, exists=True)
+        raise NoAnswer("an arm at rest", TIMEOUT, exists=True)
 
-    def touches(self, q: Array, request: MotionRequest, world: WorldSnapshot) -> bool:
-        """Whether any of the configurations, shape (points, n), touches what the request does not allow."""
-        seen = self._requests.touching(world, request)
-        return len(q) > 0 and bool(self._requests.checker.check(q, snapshot=seen).any())
+    def collides(self, q: Array, request: MotionRequest, world: WorldSnapshot) -> bool:
+        """Whether any configuration, shape (points, n), has a contact that the request does not allow."""
+        allowed = self._requests.with_allowed_contacts(world, request)
+        return len(q) > 0 and bool(self._requests.checker.check(q, snapshot=allowed).any())
 
-    def in_the_way(self, trajectory: JointTrajectory) -> str:
-        """Names of what a trajectory touches now."""
+    def blocking(self, trajectory: JointTrajectory) -> str:
+        """Names of the objects that a trajectory collides with now."""
         world, checker = self.snapshot(), self._requests.checker
         hits = checker.check(trajectory.positions, snapshot=world)
         if not hits.any():
-            return "something that is gone again"
+            return "an object that is gone again"
         near = checker.distances(trajectory.positions[hits], snapshot=world)
         found = np.unique(near.object_index[near.distance < 0.0])
         return ", ".join(near.object_names[index] for index in found if index >= 0) or "the arm itself"
 
 
-class _Follower:
-    """Stays with one motion: looks at the way ahead whenever the world has changed."""
+def margin_text(margin: float, wanted: float) -> str:
+    """The margin kept to perceived obstacles [m], for the message of a result; empty when there were none."""
+    if math.isinf(margin):
+        return ""
+    if margin < wanted:
+        return f"margin to perceived obstacles reduced from {wanted:.3f} m to {margin:.3f} m for want of space"
+    return f"margin to perceived obstacles {margin:.3f} m"
+
+
+class _PathMonitor:
+    """Checks the remaining path of one motion whenever the world has changed."""
 
     def __init__(
         self,
@@ -214,27 +227,26 @@ class _Follower:
         world: WorldSnapshot,
         cancel: threading.Event,
     ):
-        self.blocked = False
         self._motion, self._request, self._trajectory = motion, request, trajectory
-        self._checked, self._cancel, self._time = world, cancel, 0.0
-        self._told = -np.inf
+        self._checked, self._cancel = world, cancel
+        self._blocked, self._time, self._reported = False, 0.0, -math.inf
 
     @property
-    def unhindered(self) -> bool:
-        """Whether nothing has stopped the arm."""
-        return not self.blocked and not self._cancel.is_set()
+    def clear(self) -> bool:
+        """Whether the motion was neither blocked nor cancelled."""
+        return not self._blocked and not self._cancel.is_set()
 
-    def hear(self, feedback: FollowJointTrajectory.Feedback) -> None:
-        self._time = seconds(feedback.desired.time_from_start)
+    def on_feedback(self, feedback: FollowJointTrajectory.Feedback) -> None:
+        self._time = to_seconds(feedback.desired.time_from_start)
 
-    def look(self, attempt: int, tell: Tell) -> bool:
+    def check(self, attempt: int, feedback: Feedback) -> bool:
         """False to stop the arm."""
-        if not self.blocked and not self._cancel.is_set() and (now := self._motion.snapshot()) is not self._checked:
-            self._checked = now
+        if self.clear and (world := self._motion.snapshot()) is not self._checked:
+            self._checked = world
             ahead = self._trajectory.positions[self._trajectory.times >= self._time]
-            self.blocked = self._motion.touches(ahead, self._request, now)
-        now_s = time.monotonic()
-        if now_s - self._told > TELL_EVERY:
-            self._told = now_s
-            tell("moving" if self.unhindered else "stopping", self._time / float(self._trajectory.times[-1]), attempt)
-        return self.unhindered
+            self._blocked = self._motion.collides(ahead, self._request, world)
+        now = time.monotonic()
+        if now - self._reported > FEEDBACK_PERIOD:
+            self._reported = now
+            feedback("moving" if self.clear else "stopping", self._time / float(self._trajectory.times[-1]), attempt)
+        return self.clear

@@ -1,4 +1,4 @@
-"""The planned path and the planner's world as markers, with ids that stay the same."""
+"""The planned path and the planner's world as markers, with stable ids."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from manipapy_core.geometry.distance import Shape
 from manipapy_core.typing import Array
 
 from ..common.conversions import pose_from_matrix
-from .world_messages import SEEN
+from .world_messages import PERCEIVED
 
-PATH, SEEN_COLOUR, KNOWN = (0.1, 0.6, 1.0, 1.0), (1.0, 0.45, 0.1, 0.6), (0.5, 0.55, 0.6, 0.6)
+PATH, PERCEIVED_COLOUR, KNOWN = (0.1, 0.6, 1.0, 1.0), (1.0, 0.45, 0.1, 0.6), (0.5, 0.55, 0.6, 0.6)
 PLANE_SIDE = 6.0
 """How much of an infinite plane is drawn [m]."""
 
 
 def path_markers(tip_positions: Array, frame: str, stamp: Time) -> MarkerArray:
-    """The way of the tip: a line and its ends.
+    """The path of the tip: a line and its ends.
 
     Args:
         tip_positions: [m], shape (points, 3).
@@ -38,19 +38,19 @@ def path_markers(tip_positions: Array, frame: str, stamp: Time) -> MarkerArray:
 
 
 def world_markers(world: WorldSnapshot, gone: Iterable[str], frame: str, stamp: Time) -> MarkerArray:
-    """Everything that the planner counts with.
+    """All objects of the planner's world.
 
     Args:
-        gone: Names that were drawn before and are to disappear.
+        gone: Names drawn before whose markers are deleted.
     """
     markers = []
     for name in gone:
         marker = _marker(_id(name), "world", frame, stamp, Marker.CUBE, KNOWN)
         marker.action = Marker.DELETE
         markers.append(marker)
-    for thing in world.objects.values():
-        colour = SEEN_COLOUR if thing.name.startswith(SEEN) else KNOWN
-        markers.append(_drawn(thing.name, thing.shape, thing.T_base_object, frame, stamp, colour))
+    for item in world.objects.values():
+        colour = PERCEIVED_COLOUR if item.name.startswith(PERCEIVED) else KNOWN
+        markers.append(_drawn(item.name, item.shape, item.T_base_object, frame, stamp, colour))
     for held in world.attached.values():
         markers.append(_drawn(held.name, held.shape, held.T_link_object, held.link, stamp, KNOWN))
     return MarkerArray(markers=markers)
@@ -77,7 +77,7 @@ def _drawn(
         marker.type, scale = Marker.CUBE_LIST, (shape.cell,) * 3
         marker.points = [_point(row) for row in shape.points.tolist()]
     else:
-        # A capsule as the cylinder that its ends are in; an octomap as its leaves would be, but by their middles.
+        # A capsule is drawn as the cylinder around it.
         radius, length = getattr(shape, "radius", 0.01), getattr(shape, "length", 0.0)
         marker.type, scale = Marker.CYLINDER, (2.0 * radius, 2.0 * radius, length + 2.0 * radius)
     marker.scale.x, marker.scale.y, marker.scale.z = scale
@@ -95,7 +95,7 @@ def _marker(
 
 
 def _id(name: str) -> int:
-    """The same number for the same name, always."""
+    """The same id for the same name."""
     return zlib.crc32(name.encode()) & 0x7FFFFFFF
 
 

@@ -1,7 +1,7 @@
-"""Collision objects as programs for MoveIt publish them (moveit_msgs/CollisionObject on `collision_object`).
+"""Collision objects of MoveIt (moveit_msgs/CollisionObject on `collision_object`).
 
-Where moveit_msgs is installed, its messages edit the planner's world: one object of MoveIt may be made of several
-shapes, each of which is an object here, named after it. Non-convex meshes and prisms count as their convex hulls.
+Where moveit_msgs is installed, its messages edit the planner's world: an object of MoveIt may have several shapes,
+each of which is an object here, named after it. Non-convex meshes and prisms count as their convex hulls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from manipapy_core.geometry import Box, ConvexMesh, Cylinder, Plane, Sphere, Wor
 from manipapy_core.geometry.distance import Shape
 from manipapy_core.typing import Array
 
-from .world_messages import SEEN, pose_of
+from ..common.conversions import to_nanoseconds
+from .world_messages import PERCEIVED, pose_of
 
 if TYPE_CHECKING:
     from moveit_msgs.msg import CollisionObject
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 TOPIC = "collision_object"
 QUEUE = 100
 RING = 24
-"""Corners of the polygon that stands for the base of a cone; it holds the circle."""
+"""Corners of the polygon around the base of a cone."""
 Frame = Callable[[str, int], Array]
 """Pose of a frame in the base of the arm, shape (4, 4), at a time [ns], 0 for now."""
 
@@ -54,21 +55,21 @@ class MoveItObjects:
     """Edits a world by messages; called by one thread.
 
     Args:
-        frame: Where frames are.
+        frame: Pose of a frame in the base.
     """
 
     def __init__(self, world: World, frame: Frame):
         self._world, self._frame = world, frame
         self._known: dict[str, _Known] = {}
 
-    def take_over(self, message: CollisionObject) -> str:
-        """Carry out what a message says; what was done, in words.
+    def apply(self, message: CollisionObject) -> str:
+        """Carry out the operation of a message; returns a message that describes it.
 
         Raises:
-            InputError: It cannot be done; nothing is changed.
+            InputError: An invalid operation; the world is unchanged.
         """
-        if message.id.startswith(SEEN):
-            raise InputError(f"names that begin with {SEEN!r} belong to the cameras; choose another id")
+        if message.id.startswith(PERCEIVED):
+            raise InputError(f"the prefix {PERCEIVED!r} is reserved for perceived obstacles; choose another id")
         # A byte arrives as bytes of length one.
         operation = bytes(message.operation)[0] if isinstance(message.operation, bytes) else int(message.operation)
         edits = (self._add, self._remove, self._append, self._move)
@@ -96,21 +97,21 @@ class MoveItObjects:
     def _remove(self, message: CollisionObject) -> str:
         if not message.id:
             gone = [name for name in list(self._known) if self._forget(name)]
-            return f"all {len(gone)} objects that came by {TOPIC} removed"
+            return f"all {len(gone)} objects from {TOPIC} removed"
         if not self._forget(message.id):
-            raise InputError(f"there is no object {message.id!r} to be removed; there are: {self._names()}")
+            raise InputError(f"there is no object {message.id!r} to remove; there are: {self._names()}")
         return f"{message.id!r} removed"
 
     def _move(self, message: CollisionObject) -> str:
         known = self._present(message.id)
         if known is None:
-            raise InputError(f"there is no object {message.id!r} to be moved; there are: {self._names()}")
+            raise InputError(f"there is no object {message.id!r} to move; there are: {self._names()}")
         if message.primitives or message.meshes or message.planes:
-            raise InputError(f"{message.id!r} is to be moved, but comes with shapes; leave them out, or add it anew")
+            raise InputError(f"{message.id!r} is moved, but the message has shapes; leave them out, or add it again")
         T = self._pose(message)
         poses = [*message.primitive_poses, *message.mesh_poses, *message.plane_poses]
         if poses and len(poses) != len(known.parts):
-            raise InputError(f"{message.id!r} has {len(known.parts)} shapes, and {len(poses)} poses came for them")
+            raise InputError(f"{message.id!r} has {len(known.parts)} shapes, but the message has {len(poses)} poses")
         if poses:
             known.parts = dict(zip(known.parts, (pose_of(pose) for pose in poses), strict=True))
         known.T_base_object = T
@@ -127,14 +128,14 @@ class MoveItObjects:
         return f"{id_!r} added, made of {len(known.parts)} shapes"
 
     def _present(self, id_: str) -> _Known | None:
-        """What is known of an object, as far as it was not removed in another way."""
+        """An object that was added here and not removed since."""
         known = self._known.get(id_)
         if known is None or not all(name in self._world.snapshot().objects for name in known.parts):
             return None
         return known
 
     def _forget(self, id_: str) -> bool:
-        """Remove an object with all its shapes; whether there was one."""
+        """Remove an object with all its shapes; whether it existed."""
         known, there = self._known.pop(id_, None), self._world.snapshot().objects
         names = [name for name in (known.parts if known is not None else (id_,)) if name in there]
         for name in names:
@@ -145,31 +146,31 @@ class MoveItObjects:
         return ", ".join(self._known) or "none"
 
     def _pose(self, message: CollisionObject) -> Array:
-        stamp = message.header.stamp
-        return self._frame(message.header.frame_id, stamp.sec * 1_000_000_000 + stamp.nanosec) @ pose_of(message.pose)
+        time_ns = to_nanoseconds(message.header.stamp)
+        return self._frame(message.header.frame_id, time_ns) @ pose_of(message.pose)
 
     def _parts(self, message: CollisionObject) -> list[tuple[Shape, Array]]:
         """Shapes with their poses in the frame of the object."""
         if not message.id:
             raise InputError("the object has no id; give it a name")
         parts: list[tuple[Shape, Array]] = []
-        for kind, things, poses, convert in (
+        for kind, shapes, poses, convert in (
             ("primitives", message.primitives, message.primitive_poses, solid_of),
             ("meshes", message.meshes, message.mesh_poses, hull_of),
             ("planes", message.planes, message.plane_poses, plane_of),
         ):
-            for thing, T in zip(things, _poses(kind, message.id, things, poses), strict=True):
-                shape, T_pose_shape = convert(thing)
+            for item, T in zip(shapes, _poses(kind, message.id, shapes, poses), strict=True):
+                shape, T_pose_shape = convert(item)
                 parts.append((shape, T @ T_pose_shape))
         if not parts:
-            raise InputError(f"{message.id!r} has neither primitives nor meshes nor planes; it would be nothing")
+            raise InputError(f"{message.id!r} has neither primitives nor meshes nor planes; give it a shape")
         return parts
 
 
-def _poses(kind: str, id_: str, things: Sequence[Any], poses: Sequence[Pose]) -> list[Array]:
-    if poses and len(poses) != len(things):
-        raise InputError(f"{id_!r} has {len(things)} {kind} and {len(poses)} poses for them; give one each, or none")
-    return [pose_of(pose) for pose in poses] if poses else [np.eye(4)] * len(things)
+def _poses(kind: str, id_: str, shapes: Sequence[Any], poses: Sequence[Pose]) -> list[Array]:
+    if poses and len(poses) != len(shapes):
+        raise InputError(f"{id_!r} has {len(shapes)} {kind} and {len(poses)} poses for them; give one each, or none")
+    return [pose_of(pose) for pose in poses] if poses else [np.eye(4)] * len(shapes)
 
 
 def solid_of(primitive: Any) -> tuple[Shape, Array]:
@@ -205,7 +206,7 @@ def hull_of(mesh: Any) -> tuple[Shape, Array]:
 
 
 def plane_of(plane: Any) -> tuple[Shape, Array]:
-    """A shape_msgs/Plane, ax + by + cz + d = 0, as all that is below it, with its pose: z points up from it."""
+    """A shape_msgs/Plane, ax + by + cz + d = 0, as the half-space below it, with its pose; z is the normal."""
     normal, offset = np.array(plane.coef[:3], dtype=np.float64), float(plane.coef[3])
     length = float(np.linalg.norm(normal))
     if not (1e-9 < length < np.inf) or not np.isfinite(offset):

@@ -1,8 +1,8 @@
-"""The node `planner`: collision-free motions to goals, and the world that they must not touch.
+"""The node `planner`: collision-free motions, and the world that they must not touch.
 
-Offers the actions `~/plan_motion` (plan) and `~/move` (plan, execute, watch, stop and plan anew), and the services
-`~/change_world` and `~/list_objects`. Takes `joint_states`, obstacles that cameras see on `obstacles`, and, where
-moveit_msgs is installed, objects on `collision_object`. Publishes `~/display_path` and `~/world_markers`.
+Offers the actions `~/plan_motion` (plan) and `~/move` (plan, execute, monitor, stop and replan), and the services
+`~/change_world` and `~/list_objects`. Subscribes to `joint_states`, to perceived obstacles on `obstacles`, and, where
+moveit_msgs is installed, to objects on `collision_object`. Publishes `~/display_path` and `~/world_markers`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from manipapy_msgs.msg import ObstacleArray
 from manipapy_msgs.srv import ChangeWorld, ListObjects
-from rclpy.clock import Clock, ClockType
 from rclpy.parameter import Parameter
 from visualization_msgs.msg import MarkerArray
 
@@ -29,107 +28,99 @@ from manipapy_core.typing import Array
 from ..client.arm import ArmClient
 from ..client.session import RosSession
 from ..common import qos
-from ..common.diagnostics import DiagnosticReport, Diagnostics, Level
-from ..common.node import ManagedNode, NotActive, run
-from ..common.params import Param, Value
-from ..common.robot_loader import DESCRIPTION_PARAMETERS, LoadedRobot, NoDescription, compile_kernels, from_parameters
+from ..common.diagnostics import DiagnosticReport, Level
+from ..common.node import ManagedNode
+from ..common.params import Param, Values
+from ..common.process import run
+from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, compile_kernels
 from ..common.tf_buffer import TfBuffer
 from . import moveit_objects
 from .actions import PlanningGoals
 from .execution import PlannedMotion
+from .margins import MARGIN_PARAMETERS, PerceivedMargin
 from .markers import path_markers, world_markers
 from .requests import Defaults, Requests
 from .world import PlannerWorld
 
 KEEP, FORGET = "keep", "forget"
 PARAMETERS = (
-    *DESCRIPTION_PARAMETERS,
-    Param("timeout", 5.0, "For planning, unless a goal says otherwise [s]", minimum=0.001, maximum=600.0),
-    Param("velocity_scaling", 0.5, "Share of the velocity limits, likewise", minimum=0.001, maximum=1.0),
-    Param("acceleration_scaling", 0.5, "Share of the acceleration limits, likewise", minimum=0.001, maximum=1.0),
-    Param("padding", 0.01, "Distance to obstacles that is kept, likewise [m]", minimum=0.0, maximum=0.5),
-    Param("tries", 5, "Motions that `~/move` may plan for one goal", minimum=1, maximum=100),
-    Param("scene", "", "A bundled scene or a scene file whose objects are in the world from the start"),
-    Param("scene_movable", False, "Also those objects of the scene that can be moved"),
-    Param("obstacles.stale_after", 2.0, "Silence on obstacles that is too long [s]", minimum=0.1, maximum=3600.0),
-    Param("obstacles.when_stale", KEEP, f"Then: {KEEP} counting with what was seen last, or {FORGET} it"),
-    Param("initial_positions", [], "Joint positions that the name home stands for", kind=Parameter.Type.DOUBLE_ARRAY),
-)
-HAND_OVER = 1e-4
-"""How long planning threads and the executor keep the interpreter from each other [s]; 5 ms, the default, is a third
-of what planning takes."""
+    *ROBOT_PARAMETERS,
+    Param("timeout", 5.0, "Default planning timeout [s]", minimum=0.001, maximum=600.0, live=True),
+    Param("velocity_scaling", 0.5, "Default share of the velocity limits", minimum=0.001, maximum=1.0, live=True),
+    Param("acceleration_scaling", 0.5, "Default share of the acceleration limits", minimum=0.001, maximum=1.0,
+          live=True),
+    *MARGIN_PARAMETERS,
+    Param("tries", 5, "Default number of motions that `~/move` may plan for one goal", minimum=1, maximum=100,
+          live=True),
+    Param("scene", "", "Bundled scene or scene file whose objects are in the world from the start"),
+    Param("scene_movable", False, "Also add the movable objects of the scene"),
+    Param("obstacles.stale_after", 2.0, "Age from which on perceived obstacles are stale [s]", minimum=0.1,
+          maximum=3600.0, live=True),
+    Param("obstacles.when_stale", KEEP, f"{KEEP} or {FORGET} stale obstacles", live=True),
+    Param("initial_positions", [], "Joint positions of the named goal home [rad or m]",
+          kind=Parameter.Type.DOUBLE_ARRAY),
+)  # fmt: skip
+SWITCH_INTERVAL = 1e-4
+"""Of the interpreter between planning threads and the executor [s]; 5 ms, the default, is a third of what planning
+takes."""
 DRAW_EVERY = 0.5
-"""How often the world is drawn if it has changed, and looked at for stale obstacles [s]."""
+"""Between two updates of the markers, and checks for stale obstacles [s]."""
 
 
 class PlannerNode(ManagedNode):
-    """One arm and its world, from configure to cleanup."""
+    """One arm and its world."""
 
     def __init__(self) -> None:
         super().__init__("planner", PARAMETERS)
 
-    def configure(self, values: dict[str, Value]) -> None:
+    def configure(self, values: Values) -> None:
         """Cover the robot with spheres, compile what planning needs, open actions and services."""
-        model = from_parameters(values)
-        if model is None:
-            raise NoDescription("the parameter robot, which the planner needs,")
-        if values["obstacles.when_stale"] not in (KEEP, FORGET):
-            raise InputError(f"obstacles.when_stale is {values['obstacles.when_stale']!r}; choose {KEEP} or {FORGET}")
+        _check(values)
+        model = self._model = self.load_robot(values)
         began = time.monotonic()
         compile_kernels(model)
-        self._model, self._values = model, values
         self._world = PlannerWorld(model, lambda: self._motion.positions())
         self._load_scene(str(values["scene"]), bool(values["scene_movable"]))
         checker = Checker(RobotBody.build(model.robot, model.chain), self._world.world)
         warm_up(checker)
-        requests = Requests(model, checker, _defaults(values), _named(model, values))
+        self._requests = Requests(model, checker, _defaults(values), _named(model, values))
         self._drawn_version, self._drawn = -1, frozenset[str]()
         self._stale = False
-        self._path_publisher = self.create_publisher(MarkerArray, "~/display_path", qos.LATCHED)
-        self._world_publisher = self.create_publisher(MarkerArray, "~/world_markers", qos.LATCHED)
-        self._client = RosSession("planner_of", self.get_namespace())
-        arm = ArmClient(
-            self._client, watcher=self.get_fully_qualified_name(), states=self.resolve_topic_name("joint_states")
-        )
+        self._path_publisher = self.own(self.create_publisher(MarkerArray, "~/display_path", qos.LATCHED))
+        self._world_publisher = self.own(self.create_publisher(MarkerArray, "~/world_markers", qos.LATCHED))
+        client = self.own(RosSession("planner_of", self.get_namespace()))
+        arm = ArmClient(client, watcher=self.get_fully_qualified_name(), states=self.resolve_topic_name("joint_states"))
         self._motion = PlannedMotion(
-            arm, requests, self._world.snapshot, int(values["tries"]), self._show, self.get_logger().info
+            arm,
+            self._requests,
+            self._world.snapshot,
+            int(values["tries"]),
+            PerceivedMargin.of(values),
+            self._show,
+            self.get_logger().info,
         )
-        self._goals = PlanningGoals(self, requests, self._motion, lambda: self.is_active, self._show)
-        self._services_offered = [
-            self.create_service(ChangeWorld, "~/change_world", self._on_change),
-            self.create_service(ListObjects, "~/list_objects", self._on_list),
-        ]
-        self._subscriptions_made = [
-            self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST)
-        ]
-        self._frames: TfBuffer | None = None
-        self._listen_to_moveit()
-        self._timer = self.create_timer(DRAW_EVERY, self._look_around, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._diagnostics = Diagnostics(self, model.robot.name, self._diagnosis)
-        chain = model.chain
+        self._goals = self.own(PlanningGoals(self, self._requests, self._motion, lambda: self.is_active, self._show))
+        self.offer(ChangeWorld, "~/change_world", self._change_world, complete=self._add_version)
+        self.own(self.create_service(ListObjects, "~/list_objects", self._on_list))
+        self.own(self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST))
+        self._subscribe_to_moveit()
+        self.every(DRAW_EVERY, self._update_world)
         self.get_logger().info(
-            f"{model.robot.name}: {chain.base} → {chain.tip}, {len(self._world.snapshot().objects)} objects; "
-            f"ready after {time.monotonic() - began:.1f} s"
+            f"{model}; {len(self._world.snapshot().objects)} objects; ready after {time.monotonic() - began:.1f} s"
         )
 
     def deactivate(self) -> None:
         """Bring a moving arm to rest and end all goals."""
         self._goals.abandon()
 
-    def cleanup(self) -> None:
-        """Give everything back."""
-        self._goals.destroy()
-        self._client.close()
-        self._diagnostics.destroy()
-        self.destroy_timer(self._timer)
-        for subscription in self._subscriptions_made:
-            self.destroy_subscription(subscription)
-        if self._frames is not None:
-            self._frames.destroy()
-        for service in self._services_offered:
-            self.destroy_service(service)
-        for publisher in (self._path_publisher, self._world_publisher):
-            self.destroy_publisher(publisher)
+    def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """Refuse values that do not exist."""
+        _check(values)
+
+    def apply_parameters(self, values: Values, changed: frozenset[str]) -> None:
+        """The next goal is planned with the new defaults."""
+        self._requests.defaults = _defaults(values)
+        self._motion.tries, self._motion.margin = int(values["tries"]), PerceivedMargin.of(values)
 
     # The world.
 
@@ -137,18 +128,13 @@ class PlannerNode(ManagedNode):
         if source:
             skipped = self._world.load(read_scene(source), movable=movable)
             if skipped:
-                self.get_logger().warning(f"left out of the world, because they have no size: {', '.join(skipped)}")
+                self.get_logger().warning(f"objects without a size are not in the world: {', '.join(skipped)}")
 
-    def _on_change(self, request: ChangeWorld.Request, response: ChangeWorld.Response) -> ChangeWorld.Response:
-        try:
-            if not self.is_active:
-                raise NotActive(self.get_fully_qualified_name())
-            response.message = self._world.change(request)
-            response.success = True
-        except ManipapyError as error:
-            response.success, response.message = False, str(error)
+    def _change_world(self, request: ChangeWorld.Request, _: ChangeWorld.Response) -> str:
+        return self._world.change(request)
+
+    def _add_version(self, response: ChangeWorld.Response) -> None:
         response.version = self._world.snapshot().version
-        return response
 
     def _on_list(self, _: ListObjects.Request, response: ListObjects.Response) -> ListObjects.Response:
         self._world.listing(response)
@@ -158,40 +144,37 @@ class PlannerNode(ManagedNode):
         if not self.is_active:
             return
         try:
-            self._world.see(message)
+            self._world.update_perceived(message)
         except InputError as error:
-            self.get_logger().warning(f"obstacles not taken over: {error}", throttle_duration_sec=5.0)
+            self.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)
 
-    def _listen_to_moveit(self) -> None:
-        """Objects as programs for MoveIt publish them, where their message is installed."""
+    def _subscribe_to_moveit(self) -> None:
+        """Take MoveIt's collision objects, where moveit_msgs is installed."""
         kind = moveit_objects.message_type()
         if kind is None:
             return
-        frames = self._frames = TfBuffer(self)
+        frames = self.own(TfBuffer(self))
         self._moveit = moveit_objects.MoveItObjects(
             self._world.world,
             lambda name, time_ns: self._world.frame(name, frames, time_ns or self.get_clock().now().nanoseconds),
         )
-        self._subscriptions_made.append(
-            self.create_subscription(kind, moveit_objects.TOPIC, self._on_moveit_object, moveit_objects.QUEUE)
-        )
+        self.own(self.create_subscription(kind, moveit_objects.TOPIC, self._on_moveit_object, moveit_objects.QUEUE))
 
     def _on_moveit_object(self, message: Any) -> None:
         try:
-            if not self.is_active:
-                raise NotActive(self.get_fully_qualified_name())
-            self.get_logger().info(f"{moveit_objects.TOPIC}: {self._moveit.take_over(message)}")
+            self.require_active()
+            self.get_logger().info(f"{moveit_objects.TOPIC}: {self._moveit.apply(message)}")
         except ManipapyError as error:
-            self.get_logger().warning(f"{moveit_objects.TOPIC}: {message.id!r} was not taken over: {error}")
+            self.get_logger().warning(f"{moveit_objects.TOPIC}: {message.id!r} is ignored: {error}")
 
-    def _look_around(self) -> None:
-        """Deal with obstacles nobody talks about any more, and draw what has changed."""
-        silence = time.monotonic() - self._world.seen_at
-        stale = np.isfinite(silence) and silence > float(self._values["obstacles.stale_after"])
+    def _update_world(self) -> None:
+        """Handle stale obstacles, and draw what has changed."""
+        silence = time.monotonic() - self._world.perceived_at
+        stale = np.isfinite(silence) and silence > float(self.values["obstacles.stale_after"])
         if stale and not self._stale:
-            forget = self._values["obstacles.when_stale"] == FORGET
-            done = f"{self._world.forget_seen()} forgotten" if forget else "what was seen last is kept in the world"
-            self.get_logger().warning(f"nothing came on obstacles for {silence:.1f} s; {done}")
+            forget = self.values["obstacles.when_stale"] == FORGET
+            done = f"{self._world.remove_perceived()} removed" if forget else "the last ones are kept in the world"
+            self.get_logger().warning(f"no message on obstacles for {silence:.1f} s; {done}")
         self._stale = bool(stale)
         world = self._world.snapshot()
         if world.version == self._drawn_version:
@@ -202,26 +185,33 @@ class PlannerNode(ManagedNode):
         self._drawn_version, self._drawn = world.version, names
 
     def _show(self, result: PlanResult) -> None:
-        """Publish the way of the tip; called by planning threads."""
+        """Publish the path of the tip; called by planning threads."""
         rows = result.path if result.trajectory is None else result.trajectory.positions
         if not len(rows):
             return
         tips: Array = kinematics.forward(self._model.chain, rows)[:, :3, 3]
         self._path_publisher.publish(path_markers(tips, self._model.chain.base, self.get_clock().now().to_msg()))
 
-    def _diagnosis(self) -> DiagnosticReport:
+    def diagnose(self) -> DiagnosticReport:
+        """Size of the world, and whether perceived obstacles are up to date."""
         world = self._world.snapshot()
         numbers = {"objects": str(len(world.objects)), "attached": str(len(world.attached))}
         if self._stale:
-            return DiagnosticReport(Level.WARN, "obstacles are stale: nothing comes from the cameras", numbers)
-        return DiagnosticReport(Level.OK, "ready" if self.is_active else "not active", numbers)
+            return DiagnosticReport(Level.WARN, "obstacles are stale: no message on obstacles", numbers)
+        return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", numbers)
 
 
-def _defaults(values: dict[str, Value]) -> Defaults:
+def _check(values: Values) -> None:
+    if values["obstacles.when_stale"] not in (KEEP, FORGET):
+        raise InputError(f"obstacles.when_stale is {values['obstacles.when_stale']!r}; choose {KEEP} or {FORGET}")
+    PerceivedMargin.of(values)
+
+
+def _defaults(values: Values) -> Defaults:
     return Defaults(*(float(values[name]) for name in Defaults.__dataclass_fields__))
 
 
-def _named(model: LoadedRobot, values: dict[str, Value]) -> dict[str, Array]:
+def _named(model: LoadedRobot, values: Values) -> dict[str, Array]:
     home = np.array(values["initial_positions"], dtype=np.float64)
     if not home.size:
         return {}
@@ -232,7 +222,7 @@ def _named(model: LoadedRobot, values: dict[str, Value]) -> dict[str, Array]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until it is stopped."""
-    sys.setswitchinterval(HAND_OVER)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     return run(PlannerNode, argv)
 
 

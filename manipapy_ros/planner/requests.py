@@ -1,4 +1,4 @@
-"""A request for a motion, from message to plan, and the plan back to a message."""
+"""Motion requests: from message to plan, and the plan back to a message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped, Vector3
 from manipapy_msgs.action import PlanMotion
 from manipapy_msgs.msg import MotionRequest
@@ -23,18 +22,18 @@ from manipapy_core.motion.deadline import Cancel, Progress
 from manipapy_core.trajectory import JointTrajectory
 from manipapy_core.typing import Array
 
-from ..common.conversions import matrix_from_pose, positions_by_name
+from ..common.conversions import duration_message, matrix_from_pose, positions_by_name
 from ..common.robot_loader import LoadedRobot
 from ..controller.trajectory_messages import point
 
 Named = TypeVar("Named", bound=enum.Enum)
 FAILURE = 99999
-"""Of moveit_msgs/MoveItErrorCodes: no cause that has a number."""
+"""FAILURE of moveit_msgs/MoveItErrorCodes: a cause without a code of its own."""
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a request gets that does not say."""
+    """Values for fields that a request leaves at zero."""
 
     timeout: float
     """[s]"""
@@ -44,7 +43,7 @@ class Defaults:
     """[m]"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Requests:
     """Plans requests for one arm.
 
@@ -60,17 +59,17 @@ class Requests:
     def plan(
         self, request: MotionRequest, q_now: Array, snapshot: WorldSnapshot, cancel: Cancel, progress: Progress
     ) -> PlanResult:
-        """The motion that a request asks for.
+        """Plan the motion of a request.
 
         Args:
-            q_now: Where the arm is [rad or m], shape (n,).
+            q_now: Current joint positions [rad or m], shape (n,).
 
         Raises:
-            InputError: The request makes no sense.
-            MissingLimit: The robot's limits do not allow a time law.
+            InputError: An invalid request.
+            MissingLimit: The robot lacks a limit that the time law needs.
         """
         start = self._with_named(request.start, q_now, "start") if request.start.name else q_now
-        snapshot = self.touching(snapshot, request)
+        snapshot = self.with_allowed_contacts(snapshot, request)
         timeout = request.timeout or self.defaults.timeout
         velocity = request.velocity_scaling or self.defaults.velocity_scaling
         acceleration = request.acceleration_scaling or self.defaults.acceleration_scaling
@@ -110,7 +109,7 @@ class Requests:
         )
 
     def whole_start(self, request: MotionRequest) -> Array | None:
-        """Where a motion begins [rad or m], shape (n,), if the request says so for every joint; else None."""
+        """Start of a motion [rad or m], shape (n,), if the request gives every joint; else None."""
         names = self.model.chain.joint_names
         return positions_by_name(request.start, names) if set(names) <= set(request.start.name) else None
 
@@ -155,7 +154,7 @@ class Requests:
         return T_base_frame @ matrix_from_pose(stamped.pose)
 
     def _with_named(self, state: JointState, others: Array, what: str) -> Array:
-        """Positions of the joints that a message names; the others as they are."""
+        """Positions with those of the joints that a message names replaced."""
         names = self.model.chain.joint_names
         unknown = [name for name in state.name if name not in names]
         if unknown:
@@ -165,8 +164,8 @@ class Requests:
         q[[names.index(name) for name in named]] = positions_by_name(state, named)
         return q
 
-    def touching(self, snapshot: WorldSnapshot, request: MotionRequest) -> WorldSnapshot:
-        """The world with contacts that the request allows."""
+    def with_allowed_contacts(self, snapshot: WorldSnapshot, request: MotionRequest) -> WorldSnapshot:
+        """The world with the contacts that the request allows."""
         if not request.may_touch:
             return snapshot
         known = {*snapshot.objects, *snapshot.attached}
@@ -204,8 +203,7 @@ def trajectory_message(trajectory: JointTrajectory, joint_names: tuple[str, ...]
     known = (trajectory.positions, trajectory.velocities, trajectory.accelerations)
     for index, t in enumerate(trajectory.times.tolist()):
         sample = point(*(None if rows is None else rows[index] for rows in known))
-        sec, nanosec = divmod(round(t * 1e9), 1_000_000_000)
-        sample.time_from_start = Duration(sec=sec, nanosec=nanosec)
+        sample.time_from_start = duration_message(t)
         message.points.append(sample)
     return message
 

@@ -1,4 +1,4 @@
-"""What the planner counts with: objects that users name, a scene file, and what cameras see."""
+"""The planner's world: objects of users, of a scene file, and perceived obstacles."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from manipapy_core.typing import Array
 
 from ..common.robot_loader import LoadedRobot
 from ..common.tf_buffer import TfBuffer
-from .world_messages import SEEN, message_of, pose_of, seen_objects, shape_of
+from .world_messages import PERCEIVED, message_of, perceived_objects, pose_of, shape_of
 
 
 class PlannerWorld:
-    """Edits a world by messages. Called by the executor alone; readers take snapshots.
+    """Edits a world by messages. Called by the executor only; readers take snapshots.
 
     Args:
         model: Its base is the frame of the world.
-        positions: Joint positions of the arm now [rad or m], shape (n,): where attached things are.
+        positions: Joint positions of the arm now [rad or m], shape (n,), for attached objects.
     """
 
     def __init__(self, model: LoadedRobot, positions: Callable[[], Array]):
@@ -43,80 +43,80 @@ class PlannerWorld:
             ChangeWorld.Request.ATTACH: self._attach,
             ChangeWorld.Request.DETACH: self._detach,
         }
-        self.seen_at = -np.inf
-        """When the last word about obstacles came, on the monotonic clock [s]."""
+        self.perceived_at = -np.inf
+        """Arrival of the last obstacle message, on the monotonic clock [s]."""
 
     def snapshot(self) -> WorldSnapshot:
-        """The world as it is now."""
+        """The current world."""
         return self.world.snapshot()
 
     def change(self, request: ChangeWorld.Request) -> str:
-        """Carry out an edit; what was done, in words.
+        """Carry out an edit; returns a message that describes it.
 
         Raises:
-            InputError: It makes no sense; nothing is changed.
+            InputError: An invalid edit; the world is unchanged.
         """
         if request.operation not in self._edits:
             raise InputError(f"operation {request.operation} does not exist; ChangeWorld.srv lists those that do")
-        if request.object.id.startswith(SEEN):
-            raise InputError(f"names that begin with {SEEN!r} belong to the cameras; choose another id")
+        if request.object.id.startswith(PERCEIVED):
+            raise InputError(f"the prefix {PERCEIVED!r} is reserved for perceived obstacles; choose another id")
         return self._edits[request.operation](request)
 
     def listing(self, response: ListObjects.Response) -> None:
-        """Everything there is."""
+        """Fill in all objects."""
         now, base = self.snapshot(), self._model.chain.base
         response.objects = [message_of(o.name, o.shape, o.T_base_object, base) for o in now.objects.values()]
         response.attached = [message_of(o.name, o.shape, o.T_link_object, o.link) for o in now.attached.values()]
         response.version = now.version
 
-    def see(self, message: ObstacleArray) -> None:
-        """Take over what cameras see; what they no longer list goes.
+    def update_perceived(self, message: ObstacleArray) -> None:
+        """Replace the perceived obstacles by those of a message.
 
         Raises:
-            InputError: The message is given in a frame that moves against the base, or makes no sense.
+            InputError: The frame of the message moves relative to the base, or an obstacle is invalid.
         """
         T_base_frame = self._T_base_frame(message.header.frame_id)
-        listed = {thing.name: thing for thing in seen_objects(message)}
-        known = [name for name in self.snapshot().objects if name.startswith(SEEN)]
-        for name, thing in listed.items():
-            self.world.add(name, thing.shape, T_base_frame @ thing.T_base_object)
+        listed = {item.name: item for item in perceived_objects(message)}
+        known = [name for name in self.snapshot().objects if name.startswith(PERCEIVED)]
+        for name, item in listed.items():
+            self.world.add(name, item.shape, T_base_frame @ item.T_base_object)
         for name in known:
             if name not in listed:
                 self.world.remove(name)
-        self.seen_at = time.monotonic()
+        self.perceived_at = time.monotonic()
 
-    def forget_seen(self) -> int:
-        """Remove all that cameras have seen; how many that were."""
-        names = [name for name in self.snapshot().objects if name.startswith(SEEN)]
+    def remove_perceived(self) -> int:
+        """Remove all perceived obstacles; returns their number."""
+        names = [name for name in self.snapshot().objects if name.startswith(PERCEIVED)]
         for name in names:
             self.world.remove(name)
         return len(names)
 
     def load(self, scene: Scene, *, movable: bool) -> list[str]:
-        """Put the objects of a scene file into the world; the names of those that were left out.
+        """Add the objects of a scene file; returns the names of those without a size, which are left out.
 
         Args:
-            movable: Also those that have a mass, where they stand in the file.
+            movable: Also add objects with a mass, at their poses in the file.
         """
         T_base_world = lie.inverse(scene.T_world_base @ self._T_root_base())
         skipped = []
-        for thing in scene.objects:
-            if thing.mass > 0.0 and not movable:
+        for item in scene.objects:
+            if item.mass > 0.0 and not movable:
                 continue
-            parts = list(_shapes(thing.shape))
+            parts = list(_shapes(item.shape))
             if not parts:
-                skipped.append(thing.name)
+                skipped.append(item.name)
             for number, (shape, T_object_part) in enumerate(parts):
-                name = thing.name if len(parts) == 1 else f"{thing.name}/{number}"
-                self.world.add(name, shape, T_base_world @ thing.T_world_object @ T_object_part)
+                name = item.name if len(parts) == 1 else f"{item.name}/{number}"
+                self.world.add(name, shape, T_base_world @ item.T_world_object @ T_object_part)
         return skipped
 
     # The operations.
 
     def _add(self, request: ChangeWorld.Request) -> str:
-        thing = request.object
-        self.world.add(thing.id, shape_of(thing), self._pose(thing))
-        return f"{thing.type} {thing.id!r} added"
+        item = request.object
+        self.world.add(item.id, shape_of(item), self._pose(item))
+        return f"{item.type} {item.id!r} added"
 
     def _move(self, request: ChangeWorld.Request) -> str:
         self.world.move(request.object.id, self._pose(request.object))
@@ -131,37 +131,37 @@ class PlannerWorld:
 
     def _clear(self, _: ChangeWorld.Request) -> str:
         self.world.clear()
-        return "all objects removed; what is attached stays"
+        return "all objects removed, except attached ones"
 
     def _attach(self, request: ChangeWorld.Request) -> str:
-        thing, link = request.object, request.object.header.frame_id
+        item, link = request.object, request.object.header.frame_id
         if link not in self._model.chain.link_names:
             raise UnknownLink(link, self._model.chain.link_names)
-        added = thing.id not in self.snapshot().objects
+        added = item.id not in self.snapshot().objects
         if added:
-            self.world.add(thing.id, shape_of(thing))
+            self.world.add(item.id, shape_of(item))
         try:
-            self.world.attach(thing.id, link, pose_of(thing.pose), touch_links=tuple(request.touch_links))
+            self.world.attach(item.id, link, pose_of(item.pose), touch_links=tuple(request.touch_links))
         except InputError:
             if added:
-                self.world.remove(thing.id)
+                self.world.remove(item.id)
             raise
-        return f"{thing.id!r} moves with {link}"
+        return f"{item.id!r} moves with {link}"
 
     def _detach(self, request: ChangeWorld.Request) -> str:
         name, attached = request.object.id, self.snapshot().attached
         if name not in attached:
             raise InputError(f"{name!r} is not attached; attached are: {', '.join(attached) or 'none'}")
-        thing, chain = attached[name], self._model.chain
+        item, chain = attached[name], self._model.chain
         poses = kinematics.link_poses(chain, self._positions())
-        self.world.detach(name, poses[chain.link_names.index(thing.link)] @ thing.T_link_object)
-        return f"{name!r} put down where it is"
+        self.world.detach(name, poses[chain.link_names.index(item.link)] @ item.T_link_object)
+        return f"{name!r} detached at its current pose"
 
     def frame(self, name: str, frames: TfBuffer, time_ns: int) -> Array:
-        """T_base_frame of any frame, shape (4, 4): links are where the arm holds them now, others where tf has them.
+        """T_base_frame of any frame, shape (4, 4): of links by forward kinematics, of others by tf.
 
         Raises:
-            InputError: Nobody knows where it is.
+            InputError: Its pose is not known.
         """
         chain = self._model.chain
         if name not in self._model.robot.links:
@@ -170,8 +170,8 @@ class PlannerWorld:
             return self._T_base_frame(name)
         return kinematics.link_poses(chain, self._positions())[chain.link_names.index(name)]
 
-    def _pose(self, thing: CollisionObject) -> Array:
-        return self._T_base_frame(thing.header.frame_id) @ pose_of(thing.pose)
+    def _pose(self, item: CollisionObject) -> Array:
+        return self._T_base_frame(item.header.frame_id) @ pose_of(item.pose)
 
     def _T_base_frame(self, frame: str) -> Array:
         return np.eye(4) if frame in ("", self._model.chain.base) else self._model.fixed_pose(frame)

@@ -1,10 +1,8 @@
-"""Objects of the planner's world: from messages to shapes, and back."""
+"""Objects of the planner's world: conversion between messages and shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 from geometry_msgs.msg import Point32, Pose
@@ -21,7 +19,6 @@ from manipapy_core.geometry import (
     PointCloud,
     Sphere,
     WorldObject,
-    WorldSnapshot,
 )
 from manipapy_core.geometry.distance import Shape
 from manipapy_core.typing import Array
@@ -29,11 +26,11 @@ from manipapy_core.typing import Array
 from ..common.conversions import matrix_from_pose, pose_from_matrix
 
 DIMENSIONS = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "plane": 0, "convex": 0}
-"""Numbers per type; points take one or none."""
+"""Dimensions per type; points take one or none."""
 CELL = 0.02
-"""Of a cloud whose message does not say [m]."""
-SEEN = "seen_"
-"""Begins the names of objects that cameras have seen; users' names must not."""
+"""Default cell size of a point cloud [m]."""
+PERCEIVED = "perceived_"
+"""Prefix of the names of perceived obstacles; reserved for them."""
 
 
 def shape_of(message: CollisionObject) -> Shape:
@@ -48,7 +45,7 @@ def shape_of(message: CollisionObject) -> Shape:
         raise InputError(f"object {message.id!r} is of type {kind!r}; choose one of {', '.join(known)}")
     if kind == "points":
         if len(numbers) > 1:
-            raise InputError(f"points {message.id!r} have {len(numbers)} dimensions; give the edge of a cell, or none")
+            raise InputError(f"points {message.id!r} have {len(numbers)} dimensions; give the cell size, or none")
         return PointCloud(_points(message), numbers[0] if numbers else CELL)
     if len(numbers) != DIMENSIONS[kind]:
         raise InputError(f"{kind} {message.id!r} has {len(numbers)} dimensions; it needs {DIMENSIONS[kind]}")
@@ -64,7 +61,7 @@ def shape_of(message: CollisionObject) -> Shape:
 
 
 def message_of(name: str, shape: Shape, T: Array, frame: str) -> CollisionObject:
-    """An object as a message. Grids of points come back as the middles of their occupied cells."""
+    """An object as a message. A point cloud is returned as the centres of its occupied cells."""
     message = CollisionObject(id=name, pose=pose_from_matrix(T))
     message.header.frame_id = frame
     points: Array | None = None
@@ -98,35 +95,15 @@ def pose_of(pose: Pose) -> Array:
     return matrix_from_pose(pose)
 
 
-def seen_objects(message: ObstacleArray) -> Iterator[WorldObject]:
-    """What cameras have seen, as objects of the world: padded hulls, or padded boxes where there is no hull."""
+def perceived_objects(message: ObstacleArray) -> Iterator[WorldObject]:
+    """Perceived obstacles as objects of the world: padded hulls, or padded boxes where there is no hull."""
     for obstacle in message.obstacles:
-        name = f"{SEEN}{obstacle.id}"
+        name = f"{PERCEIVED}{obstacle.id}"
         if len(obstacle.hull) >= 4:
             yield WorldObject(name, ConvexMesh(np.array([[p.x, p.y, p.z] for p in obstacle.hull])), np.eye(4))
         else:
             size = np.array([obstacle.size.x, obstacle.size.y, obstacle.size.z]) + 2.0 * obstacle.padding
             yield WorldObject(name, Box(size), pose_of(obstacle.pose))
-
-
-def with_margin(world: WorldSnapshot, margin: float) -> WorldSnapshot:
-    """The world with all that cameras see thicker by a margin [m]; the same one if there is nothing to be done."""
-    seen = [thing for thing in world.objects.values() if thing.name.startswith(SEEN)]
-    if not seen or margin <= 0.0:
-        return world
-    thicker = {thing.name: replace(thing, shape=_thicker(thing.shape, margin)) for thing in seen}
-    return replace(world, objects=MappingProxyType({**world.objects, **thicker}))
-
-
-def _thicker(shape: Shape, margin: float) -> Shape:
-    if isinstance(shape, Box):
-        return Box(shape.size + 2.0 * margin)
-    if isinstance(shape, ConvexMesh):
-        # Corners move away from the middle; by the diagonal of a cube, so that its faces move by the margin.
-        middle = shape.vertices.mean(axis=0)
-        away = shape.vertices - middle
-        return ConvexMesh(shape.vertices + np.sqrt(3.0) * margin * away / np.linalg.norm(away, axis=1, keepdims=True))
-    return shape
 
 
 def _points(message: CollisionObject) -> Array:

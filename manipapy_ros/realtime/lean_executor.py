@@ -11,7 +11,7 @@ Jazzy; where it is another, rclpy's own executor does the work.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,7 +148,9 @@ class _Crowd:
             wait_set,
             (executor.context.handle, *(handle for _, handle in additions), *actions),
             (*additions, *((action.add_to_wait_set, wait_set) for action in actions)),
-            *({entity.handle.pointer: entity for entity in kind} for kind in (timers, subscriptions, guards)),
+            _by_pointer(timers),
+            _by_pointer(subscriptions),
+            _by_pointer(guards),
             actions,
             clocks,
         )
@@ -216,3 +218,7 @@ def _call_subscription(subscription: Any) -> None:
         subscription.callback(taken[0])
     else:
         subscription.callback(*taken)
+
+
+def _by_pointer(entities: Iterable[Any]) -> dict[int, Any]:
+    return {entity.handle.pointer: entity for entity in entities}

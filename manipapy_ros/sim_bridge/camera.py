@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 from manipapy_core.errors import InputError, UnknownLink
 from manipapy_core.sim import Pinhole, RenderError, SimRobot, SimWorld, StereoCamera, StereoProcess, look_at
 
-from ..common.params import Param, Value
+from ..common.params import Param, Values
 
 ENCODINGS = ("rgb8", "mono8")
 CAMERA_PARAMETERS = (
@@ -40,7 +40,7 @@ def optical_frames(name: str) -> tuple[str, str]:
     return f"{name}_left_optical_frame", f"{name}_right_optical_frame"
 
 
-def stereo_camera(robot: SimRobot, values: dict[str, Value]) -> StereoCamera:
+def stereo_camera(robot: SimRobot, values: Values) -> StereoCamera:
     """The pair that the parameters describe.
 
     Raises:
@@ -77,7 +77,7 @@ class SimCamera:
         values: Parameters of the node.
     """
 
-    def __init__(self, node: Node, world: SimWorld, robot: SimRobot, values: dict[str, Value]):
+    def __init__(self, node: Node, world: SimWorld, robot: SimRobot, values: Values):
         self._node, self._world = node, world
         self.description = stereo_camera(robot, values)
         self._active = False

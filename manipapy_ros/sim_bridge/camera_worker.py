@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import sys
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -21,6 +22,7 @@ from manipapy_core.sim import StereoCamera, StereoFrame
 from manipapy_core.sim.render.stereo_worker import connection_from_arguments, serve
 
 from ..common import qos
+from ..common.conversions import time_message
 from .camera import optical_frames
 
 
@@ -40,8 +42,7 @@ class StereoPublisher(Node):
 
     def publish(self, frame: StereoFrame, camera: StereoCamera) -> None:
         """Both pictures and the depth, all with the stamp of the instant that they show."""
-        stamp = Time()
-        stamp.sec, stamp.nanosec = divmod(frame.time_ns, 1_000_000_000)
+        stamp = time_message(frame.time_ns)
         pictures = (frame.left, frame.right) if self._encoding == "rgb8" else (_grey(frame.left), _grey(frame.right))
         projections = (camera.P_left, camera.P_right)
         for side in range(2):
@@ -58,11 +59,11 @@ def _grey(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _image(pixels: NDArray[np.uint8] | NDArray[np.float32], encoding: str, frame: str, stamp: Time) -> Image:
-    pixels = np.ascontiguousarray(pixels)
-    # Of all ways to fill it, only this one does not take milliseconds.
+    rows: NDArray[Any] = np.ascontiguousarray(pixels)
+    # Other ways to fill the field take milliseconds.
     data = array.array("B")
-    data.frombytes(memoryview(pixels).cast("B"))
-    message = Image(height=pixels.shape[0], width=pixels.shape[1], encoding=encoding, step=pixels.strides[0], data=data)
+    data.frombytes(rows.data.cast("B"))
+    message = Image(height=rows.shape[0], width=rows.shape[1], encoding=encoding, step=rows.strides[0], data=data)
     message.is_bigendian = int(sys.byteorder == "big")
     message.header.frame_id, message.header.stamp = frame, stamp
     return message

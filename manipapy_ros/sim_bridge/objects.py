@@ -22,7 +22,7 @@ from manipapy_core.sim import SceneObject, SimRobot, SimWorld, StereoCamera, obj
 from manipapy_core.sim.scene import solid_parts
 from manipapy_core.typing import Array
 
-from ..common.conversions import pose_from_matrix
+from ..common.conversions import pose_from_matrix, time_message
 from .camera import optical_frames
 
 
@@ -104,8 +104,7 @@ class GroundTruth:
 
     def message(self) -> MarkerArray:
         """Where everything is now; what has gone is deleted once."""
-        stamp = Time()
-        stamp.sec, stamp.nanosec = divmod(self._world.time_ns, 1_000_000_000)
+        stamp = time_message(self._world.time_ns)
         objects = self._world.objects()
         markers = []
         for name, count in list(self._parts.items()):
@@ -124,7 +123,7 @@ class GroundTruth:
         return marker
 
     def _markers_of(self, item: SceneObject, T_world_object: Array, stamp: Time) -> list[Marker]:
-        made = []
+        made: list[Marker] = []
         color = ColorRGBA(**dict(zip("rgba", (float(value) for value in item.rgba))))
         for shape, T_object_part in solid_parts(item.shape):
             marker = self._marker(item.name, len(made), stamp)

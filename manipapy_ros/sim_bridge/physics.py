@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -20,6 +19,7 @@ from manipapy_core.control.loop import enter_realtime
 from manipapy_core.sim import CommandRefused, DriveMode, HoldReason, SimRobot, SimWorld
 
 from ..common import qos
+from ..common.conversions import split_nanoseconds, time_message
 from ..realtime.cdr_templates import Marks, MessageTemplate, time_bytes
 from ..realtime.polled_topics import NumbersReader, PolledSubscription
 
@@ -212,7 +212,7 @@ class Physics:
 
     def _publish(self) -> None:
         state = self._robot.state()
-        stamp = time_bytes(*divmod(self._world.time_ns, 1_000_000_000))
+        stamp = time_bytes(*split_nanoseconds(self._world.time_ns))
         numbers = (state.q.tobytes(), state.qd.tobytes(), state.effort.tobytes())
         self._states.publish(self._state_template.filled(stamp, *numbers))
         self._steps_to_clock -= 1
@@ -222,9 +222,7 @@ class Physics:
 
     def _publish_clock(self) -> None:
         self._steps_to_clock = self._settings.clock_every
-        message = Clock()
-        _stamp(message.clock, self._world.time_ns)
-        self._clock.publish(message)
+        self._clock.publish(Clock(clock=time_message(self._world.time_ns)))
 
     def _look_at_holds(self) -> None:
         if self._held:
@@ -257,10 +255,6 @@ def _state_template(names: Sequence[str]) -> MessageTemplate:
     message.header.stamp = marks.time()
     message.position, message.velocity, message.effort = (marks.numbers(n).tolist() for _ in range(3))
     return MessageTemplate(message, marks.changing)
-
-
-def _stamp(stamp: Time, time_ns: int) -> None:
-    stamp.sec, stamp.nanosec = divmod(time_ns, 1_000_000_000)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from manipapy_core.typing import Array
 
-from ..controller.trajectory_messages import seconds
+from ..common.conversions import to_seconds
 
 POINT_LISTS = (Marker.POINTS, Marker.CUBE_LIST, Marker.SPHERE_LIST)
 LINES = (Marker.LINE_STRIP, Marker.LINE_LIST)
@@ -76,7 +76,7 @@ class MarkerScene:
             self._say_once(f"markers of type {marker.type} of {key[0]} cannot be drawn")
             return
         self._drawn[key] = drawn
-        lifetime = seconds(marker.lifetime)
+        lifetime = to_seconds(marker.lifetime)
         if lifetime > 0.0:
             self._until[key] = time.monotonic() + lifetime
         else:

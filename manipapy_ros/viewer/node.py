@@ -1,7 +1,7 @@
 """The node `viewer`: the arm, its goal and all markers on a web page, with buttons that plan and move.
 
-Takes `joint_states`, `controller/status`, `controller/controller_state` and the markers of planner, perception and
-capability. The page is served on this machine only, unless the parameter host says otherwise.
+Subscribes to `joint_states`, `controller/status`, `controller/controller_state` and the markers of planner, perception
+and capability. The page is served on this machine only, unless the parameter host names another address.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from ..client.goal_text import plan_text
 from ..client.planner import PlannerClient
 from ..client.session import RosSession
 from ..common import qos
-from ..common.conversions import positions_by_name
-from ..common.node import ManagedNode, run
-from ..common.params import Param, Value
-from ..common.robot_loader import DESCRIPTION_PARAMETERS, NoDescription, compile_kernels, from_parameters
-from ..controller.trajectory_messages import seconds
+from ..common.conversions import positions_by_name, to_seconds
+from ..common.node import ManagedNode
+from ..common.params import Param, Values
+from ..common.process import run
+from ..common.robot_loader import ROBOT_PARAMETERS, compile_kernels
 from ..realtime.polled_topics import PolledSubscription
 from .markers import MarkerScene
 
 PARAMETERS = (
-    *DESCRIPTION_PARAMETERS,
-    Param("host", "127.0.0.1", "Address of the page; whoever reaches it can move the arm"),
-    Param("port", 8080, "Of the page; the next free one is taken if it is in use", minimum=1, maximum=65535),
-    Param("rate", 20.0, "Pictures per second, while somebody looks [Hz]", minimum=1.0, maximum=60.0),
-    Param("speed", 0.5, "Share of the limits that motions from the page use", minimum=0.01, maximum=1.0),
+    *ROBOT_PARAMETERS,
+    Param("host", "127.0.0.1", "Address of the page; every machine that reaches it can move the arm"),
+    Param("port", 8080, "Port of the page; the next free one is taken if it is in use", minimum=1, maximum=65535),
+    Param("rate", 20.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
+    Param("speed", 0.5, "Share of the limits used by motions from the page", minimum=0.01, maximum=1.0, live=True),
 )
 MARKERS = {
     "planner/display_path": qos.LATCHED,
@@ -47,87 +47,79 @@ MARKERS = {
     "perception/obstacle_markers": qos.STATE,
     "capability/polytope_markers": qos.STATE,
 }
-"""What is drawn besides the arm."""
+"""Marker topics that are drawn besides the arm."""
 
 
 class ViewerNode(ManagedNode):
-    """One page for one arm, from configure to cleanup."""
+    """One page for one arm."""
 
     def __init__(self) -> None:
         super().__init__("viewer", PARAMETERS)
 
-    def configure(self, values: dict[str, Value]) -> None:
+    def configure(self, values: Values) -> None:
         """Open the page; it shows the arm once the node is active."""
-        model = from_parameters(values)
-        if model is None:
-            raise NoDescription("the parameter robot, which viewer needs,")
+        model = self.load_robot(values)
         compile_kernels(model)
-        self._chain, self._rate, self._speed = model.chain, float(values["rate"]), float(values["speed"])
-        # Asking others and listening to them must not wait for each other.
-        self._client = RosSession("viewer_client", self.get_namespace())
-        self._arm, self._planner = ArmClient(self._client), PlannerClient(self._client)
+        self._chain = model.chain
+        # Service calls and subscriptions must not wait for each other.
+        client = self.own(RosSession("viewer_client", self.get_namespace()))
+        self._arm, self._planner = ArmClient(client), PlannerClient(client)
         commands = Commands(plan=self._plan, move=self._move, hold=self._hold, reset=self._arm.reset)
         self._moving = threading.Event()
-        self._wish_to_stop = threading.Event()
-        self._view = ArmView(model.robot, model.chain, commands, host=str(values["host"]), port=int(values["port"]))
+        self._stop_motion = threading.Event()
+        self._view = self.own(
+            ArmView(model.robot, model.chain, commands, host=str(values["host"]), port=int(values["port"]))
+        )
         frames = {link: f"/arm/{link}" for link in model.chain.link_names}
         self._markers = MarkerScene(self._view.server.scene, frames, self.get_logger().warning)
-        self._states: PolledSubscription[JointState] = PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
-        self._errors: PolledSubscription[JointTrajectoryControllerState] = PolledSubscription(
-            self, JointTrajectoryControllerState, "controller/controller_state", qos.NEWEST
+        self._states: PolledSubscription[JointState] = self.own(
+            PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
         )
-        self._listening = [
-            self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST),
-            *(
-                self.create_subscription(MarkerArray, topic, self._on_markers(topic), profile)
-                for topic, profile in MARKERS.items()
-            ),
-        ]
-        self._seen_once = False
-        # Not a log line: whatever the level is, the user wants to know.
+        self._errors: PolledSubscription[JointTrajectoryControllerState] = self.own(
+            PolledSubscription(self, JointTrajectoryControllerState, "controller/controller_state", qos.NEWEST)
+        )
+        self.own(self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST))
+        for topic, profile in MARKERS.items():
+            self.own(self.create_subscription(MarkerArray, topic, self._on_markers(topic), profile))
+        self._shown_once = False
+        # Printed whatever the log level is.
         print(f"{model.robot.name} in the browser: {self._view.url}", flush=True)
 
     def activate(self) -> None:
-        """Show the arm from now on."""
-        self._ending = threading.Event()
+        """Show the arm on a thread."""
+        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show_on, name="view", daemon=True)
         self._thread.start()
 
     def deactivate(self) -> None:
-        """Let the page stand still."""
-        self._ending.set()
+        """Freeze the page."""
+        self._stop.set()
         self._thread.join()
 
     def cleanup(self) -> None:
-        """Close the page."""
-        self._wish_to_stop.set()
-        self._view.close()
-        self._client.close()
-        self._states.destroy()
-        self._errors.destroy()
-        for subscription in self._listening:
-            self.destroy_subscription(subscription)
+        """End a motion that the page started."""
+        self._stop_motion.set()
 
-    # What is shown.
+    # Drawing.
 
     def _show_on(self) -> None:
-        while not self._ending.wait(1.0 / self._rate):
+        while not self._stop.wait(1.0 / float(self.values["rate"])):
             state, errors = self._states.newest(), self._errors.newest()
-            if not self._view.watched and self._seen_once:
+            if not self._view.watched and self._shown_once:
                 continue
             if state is not None:
                 self._show(positions_by_name(state, self._chain.joint_names))
             if errors is not None and len(errors.error.positions):
                 largest = float(np.abs(errors.error.positions).max())
-                self._view.plot_error(seconds(errors.header.stamp), largest)
+                self._view.plot_error(to_seconds(errors.header.stamp), largest)
             self._markers.forget_old()
 
     def _show(self, q: Array) -> None:
         self._view.show(q)
-        if not self._seen_once:
+        if not self._shown_once:
             self._view.goal.set_goal(q)
-            self._view.show_status("here it is; no word from its controller yet")
-            self._seen_once = True
+            self._view.show_status("no status from the controller yet")
+            self._shown_once = True
 
     def _on_status(self, status: ControllerStatus) -> None:
         verdicts = {getattr(ControllerStatus, name): name for name in ("OK", "SLOW", "HOLD", "STOP")}
@@ -137,11 +129,11 @@ class ViewerNode(ManagedNode):
     def _on_markers(self, topic: str) -> Any:
         return lambda markers: self._markers.take(topic, markers)
 
-    # What the buttons do, each in a thread of its own.
+    # Buttons, each on a thread of its own.
 
     def _request(self, q: Array) -> MotionRequest:
-        request = MotionRequest(kind=MotionRequest.JOINTS, velocity_scaling=self._speed)
-        request.acceleration_scaling = self._speed
+        speed = float(self.values["speed"])
+        request = MotionRequest(kind=MotionRequest.JOINTS, velocity_scaling=speed, acceleration_scaling=speed)
         request.joints = JointState(name=list(self._chain.joint_names), position=q.tolist())
         return request
 
@@ -150,17 +142,17 @@ class ViewerNode(ManagedNode):
 
     def _move(self, q: Array) -> str:
         if self._moving.is_set():
-            raise InputError("the arm is on its way; hold it first")
+            raise InputError("the arm is moving; hold it first")
         self._moving.set()
-        self._wish_to_stop.clear()
+        self._stop_motion.clear()
         try:
-            result = self._planner.move(self._request(q), while_moving=lambda: not self._wish_to_stop.is_set())
+            result = self._planner.move(self._request(q), while_moving=lambda: not self._stop_motion.is_set())
         finally:
             self._moving.clear()
         return str(result.text)
 
     def _hold(self) -> str:
-        self._wish_to_stop.set()
+        self._stop_motion.set()
         return self._arm.hold()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from control_msgs.msg import JointComponentTolerance, JointTolerance
 
-from manipapy_ros.controller.trajectory_messages import seconds
+from manipapy_ros.common.conversions import to_seconds
 from ros_arm import ABORTED, CANCELED, HOME, JOINTS, SUCCEEDED, Arm, Result, stamp_of
 
 AWAY = HOME + np.array([0.5, 0.3, -0.4, 0.3, 0.2, -0.5])
@@ -55,7 +55,7 @@ def test_feedback_tells_how_far_it_is(arm):
     assert arm.outcome(handle)[0] == SUCCEEDED
     assert len(seen) > 5
     assert list(seen[0].joint_names) == list(JOINTS)
-    times = [seconds(feedback.desired.time_from_start) for feedback in seen]
+    times = [to_seconds(feedback.desired.time_from_start) for feedback in seen]
     assert times == sorted(times)
     assert all(np.abs(feedback.error.positions).max() < 0.02 for feedback in seen)
 

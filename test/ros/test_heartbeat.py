@@ -29,7 +29,7 @@ def test_a_watcher_is_lost_when_its_heart_has_stopped_and_not_before(peer):
     watchers, publisher = connected(peer)
     with Heartbeat(publisher, GOAL, "/planner") as heart:
         for _ in range(20):
-            heart.attend()
+            heart.keep_alive()
             wait(0.05)
             assert lost(watchers, GOAL) is None
     peer.wait_for(lambda: lost(watchers, GOAL) == "/planner", "the silence to be noticed")

@@ -17,7 +17,7 @@ from std_msgs.msg import String
 
 from manipapy_core import Robot, kinematics, lie
 from manipapy_ros.common import qos
-from manipapy_ros.common.node import ECHO
+from manipapy_ros.common.process import REPEATED_SIGNAL
 
 CONFIGURE, CLEANUP = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_CLEANUP
 ACTIVATE, DEACTIVATE = Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_DEACTIVATE
@@ -181,7 +181,7 @@ def test_a_signal_that_a_launcher_passes_on_once_more_changes_nothing(start, pee
     assert peer.transition(node, ACTIVATE)
     # Again and again until it is gone: every moment of its end is met, the interpreter's own included.
     node.process.send_signal(signal.SIGINT)
-    deadline = time.monotonic() + 0.9 * ECHO
+    deadline = time.monotonic() + 0.9 * REPEATED_SIGNAL
     while node.process.poll() is None and time.monotonic() < deadline:
         node.process.send_signal(signal.SIGINT)
         time.sleep(0.002)

@@ -96,25 +96,75 @@ def test_a_goal_that_becomes_blocked_ends_with_a_still_arm(planned):
     assert not planned.checker(tip).collides(planned.states.q())
 
 
-def test_what_a_camera_sees_blocks_the_way_too(planned):
-    publisher = planned.peer.node.create_publisher(ObstacleArray, "obstacles", 1)
-    obstacle = Obstacle(id=7, pose=pose_from_matrix(lie.pose(translation=PILLAR_AT)), padding=0.01)
-    obstacle.size.x, obstacle.size.y, obstacle.size.z = PILLAR_SIZE
+class Perception:
+    """Publishes obstacles in the place of the node perception."""
 
-    def taken_over() -> bool:
-        publisher.publish(ObstacleArray(obstacles=[obstacle]))
-        return [thing.id for thing in planned.listed().objects] == ["seen_7"]
+    def __init__(self, planned):
+        self._planned = planned
+        self._publisher = planned.peer.node.create_publisher(ObstacleArray, "obstacles", 1)
 
-    planned.peer.wait_for(taken_over, "the obstacle to be in the planner's world")
+    def show(self, *boxes) -> None:
+        """Until the planner's world has exactly these boxes: centre and size [m]."""
+        message = ObstacleArray()
+        for number, (centre, size) in enumerate(boxes, start=7):
+            obstacle = Obstacle(id=number, pose=pose_from_matrix(lie.pose(translation=centre)))
+            obstacle.size.x, obstacle.size.y, obstacle.size.z = size
+            message.obstacles.append(obstacle)
+        names = [f"perceived_{obstacle.id}" for obstacle in message.obstacles]
+
+        def taken_over() -> bool:
+            self._publisher.publish(message)
+            return [item.id for item in self._planned.listed().objects] == names
+
+        self._planned.peer.wait_for(taken_over, "the obstacles in the planner's world")
+
+
+def test_perceived_obstacle_blocks_the_path(planned):
+    perception = Perception(planned)
+    perception.show((PILLAR_AT, PILLAR_SIZE))
     status, result = planned.execute(PlanMotion.Goal(request=to(LEFT)))
     assert status == SUCCEEDED, result.text
     rows = np.array([point.positions for point in result.trajectory.points])
     assert not planned.checker(PILLAR_AT).check(rows).any()
     status, result = planned.execute(PlanMotion.Goal(request=to(LEFT, planner="straight")))
     assert status == ABORTED
-    planned.peer.wait_for(
-        lambda: publisher.publish(ObstacleArray()) or not planned.listed().objects, "the obstacle to be gone"
-    )
+    perception.show()
+
+
+def test_result_reports_the_margin_to_perceived_obstacles(planned):
+    status, result = planned.execute(move(HOME))
+    assert status == SUCCEEDED, result.text
+    assert result.obstacle_margin == np.inf and "margin" not in result.text, "nothing is perceived"
+    perception = Perception(planned)
+    perception.show((PILLAR_AT, PILLAR_SIZE))
+    planned.execute(move(RIGHT))
+    status, result = planned.execute(move(LEFT))
+    assert status == SUCCEEDED, result.text
+    assert result.obstacle_margin == pytest.approx(0.02 * result.planned)
+    assert f"margin to perceived obstacles {result.obstacle_margin:.3f} m" in result.text
+    perception.show()
+
+
+def test_result_reports_a_margin_reduced_for_want_of_space(planned):
+    size = np.array([0.1, 0.1, 0.1])
+    tip = kinematics.forward(planned.chain, LEFT)[:3, 3]
+    below = np.array([0.0, 0.0, 1.0])
+
+    def distance(gap: float) -> float:
+        world = World()
+        world.add("box", Box(size), lie.pose(translation=tip - gap * below))
+        return float(Checker(planned.body, world).distances(LEFT[None]).distance[0])
+
+    gaps = np.linspace(0.05, 0.3, 126)
+    near = next(gap for gap in gaps if distance(gap) > 0.013)
+    assert distance(near) < 0.019, "the box must be nearer to the goal than the full margin"
+    perception = Perception(planned)
+    perception.show((tip - near * below, size))
+    status, result = planned.execute(move(LEFT, padding=-1.0))
+    assert status == SUCCEEDED, result.text
+    assert 0.0 < result.obstacle_margin < 0.02
+    assert "reduced from 0.020 m to 0.010 m for want of space" in result.text
+    perception.show()
 
 
 def test_only_one_motion_at_a_time(planned):
@@ -296,9 +346,9 @@ def test_objects_come_move_are_carried_and_go(planned):
         (Request.ADD, {"type": "blob"}, "choose one of"),
         (Request.ADD, {"type": "sphere", "dimensions": [float("nan")]}, "finite"),
         (Request.ADD, {"id": "", "type": "sphere", "dimensions": [0.1]}, "not empty"),
-        (Request.ADD, {"id": "seen_1", "type": "sphere", "dimensions": [0.1]}, "cameras"),
+        (Request.ADD, {"id": "perceived_1", "type": "sphere", "dimensions": [0.1]}, "reserved"),
         (Request.ADD, {"frame": "moon", "type": "sphere", "dimensions": [0.1]}, "moon"),
-        (Request.ADD, {"frame": "tool0", "type": "sphere", "dimensions": [0.1]}, "moves against"),
+        (Request.ADD, {"frame": "tool0", "type": "sphere", "dimensions": [0.1]}, "moves relative to"),
         (Request.ADD, {"type": "convex"}, "no points"),
         (Request.MOVE, {"id": "ghost"}, "ghost"),
         (Request.REMOVE, {"id": "ghost"}, "ghost"),

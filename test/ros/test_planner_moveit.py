@@ -155,7 +155,7 @@ def test_what_makes_no_sense_changes_nothing(program):
     cube = [box(0.1, 0.1, 0.1)]
     program.refused(id="a", operation=Message.ADD)
     program.refused(id="", operation=Message.ADD, primitives=cube)
-    program.refused(id="seen_1", operation=Message.ADD, primitives=cube)
+    program.refused(id="perceived_1", operation=Message.ADD, primitives=cube)
     program.refused(id="a", operation=Message.ADD, primitives=[box(0.1, 0.1)])
     program.refused(id="a", operation=Message.ADD, primitives=[*cube, *cube], primitive_poses=[pose()])
     program.refused(id="a", operation=Message.MOVE, pose=pose(x=1.0))

@@ -106,7 +106,7 @@ def test_a_node_that_cannot_be_configured_is_quoted(domain, tmp_path):
     wrong.write_text("/**: {ros__parameters: {tip_link: no_such_link}}")
     with suite("--mode", "mock", "--namespace", "/wrong", "--params-file", str(wrong), domain=domain) as failed:
         assert failed.end() == 1
-        assert "no_such_link" in failed.output and "cannot come up" in failed.output
+        assert "no_such_link" in failed.output and "cannot start" in failed.output
         assert failed.members() == {}
 
 
