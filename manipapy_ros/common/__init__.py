@@ -1,1 +1,1 @@
-"""What the nodes share: base node, parameters, QoS, conversions, diagnostics, robot loading."""
+"""Shared by all nodes: base node, process, parameters, robot loader, QoS, conversions, diagnostics."""

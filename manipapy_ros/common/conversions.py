@@ -62,11 +62,11 @@ def duration_message(seconds: float) -> Duration:
 def positions_by_name(state: JointState, joint_names: Sequence[str]) -> Array:
     """Positions [rad or m] in the order of `joint_names`, shape (n,).
 
-    The message may hold its joints in any order and hold others besides.
+    The message may hold its joints in any order, and other joints as well.
 
     Raises:
         MalformedJointState: Names and positions differ in number, or a joint is named twice.
-        MissingJoints: A joint asked for is not in the message.
+        MissingJoints: A requested joint is not in the message.
         InputError: A position is NaN or infinite.
     """
     if len(state.name) != len(state.position):
@@ -107,11 +107,11 @@ def stamped_pose(T_frame_link: ArrayLike, frame: str, like: JointState) -> PoseS
 
 
 def optional_by_name(names: Sequence[str], values: Sequence[float], joint_names: Sequence[str], what: str) -> Array:
-    """Numbers of a message that may be left out, in the order of `joint_names`, shape (n,); zeros when there are none.
+    """Optional numbers of a message in the order of `joint_names`, shape (n,); zeros when there are none.
 
     Args:
         names: Order of the values.
-        what: For messages, such as "velocities".
+        what: Name in error messages, such as "velocities".
 
     Raises:
         MalformedJointState: Names and values differ in number.
@@ -120,7 +120,7 @@ def optional_by_name(names: Sequence[str], values: Sequence[float], joint_names:
     if not len(values):
         return np.zeros(len(joint_names))
     if len(values) != len(names):
-        raise MalformedJointState(f"{len(values)} {what} for {len(names)} names; give one each, or none at all")
+        raise MalformedJointState(f"{len(values)} {what} for {len(names)} names; give one each, or none")
     value_of = dict(zip(names, values, strict=True))
     numbers = np.array([value_of[name] for name in joint_names], dtype=np.float64)
     if not np.isfinite(numbers).all():
@@ -132,7 +132,7 @@ def matrix_from_pose(pose: Pose) -> Array:
     """Homogeneous matrix of a pose message, shape (4, 4).
 
     Raises:
-        InputError: The quaternion is not of length one.
+        InputError: The quaternion does not have length 1.
     """
     o, p = pose.orientation, pose.position
     quaternion = np.array([o.x, o.y, o.z, o.w])
@@ -143,13 +143,13 @@ def matrix_from_pose(pose: Pose) -> Array:
 
 
 class JointStateReader:
-    """Reads one serialized joint state after the other into the same two arrays, a thousand times a second.
+    """Reads serialized joint states into the same two arrays, a thousand times a second.
 
-    To make a message object of each would take longer than all of the control. Messages of one publisher differ in
-    their stamp and their numbers alone, so the first is taken apart with care and the others are compared with it.
+    Deserializing each message would take longer than the control tick. Messages of one publisher differ only in stamp
+    and numbers, so the first is deserialized and the layout of the others is compared with it.
 
     Args:
-        joint_names: The joints that are wanted, in this order.
+        joint_names: The joints to read, in this order.
     """
 
     def __init__(self, joint_names: Sequence[str]):
@@ -158,23 +158,23 @@ class JointStateReader:
         self.q, self.qd = self._numbers
         """Positions [rad or m] and velocities [rad/s or m/s], shape (n,) each."""
         self.stamp: tuple[int, int] = (0, 0)
-        """Of the last message that could be read: seconds and nanoseconds."""
+        """Of the last valid message: seconds and nanoseconds."""
         self.problem = ""
-        """Why the last message could not be read; empty if it could."""
+        """Why the last message is not valid; empty if it is."""
         self._layout: _Layout | None = None
 
     def read(self, serialized: bytes) -> bool:
-        """Whether the message says where all joints are and how fast; `problem` tells what it lacks."""
+        """Whether the message has positions and velocities of all joints; `problem` names what it lacks."""
         layout = self._layout
         if layout is None or not layout.fits(serialized):
-            return self._read_with_care(serialized)
-        # Numbers that are not finite are passed on: the guard knows what to do about them.
+            return self._deserialize(serialized)
+        # Numbers that are not finite are passed on: the guard handles them.
         layout.numbers(serialized).take(layout.places, out=self._numbers)
         sec, nanosec = _STAMP.unpack_from(serialized, 4)
         self.stamp = sec, nanosec
         return True
 
-    def _read_with_care(self, serialized: bytes) -> bool:
+    def _deserialize(self, serialized: bytes) -> bool:
         state = deserialize_message(serialized, JointState)
         self._layout, names = None, list(state.name)
         missing = [name for name in self._wanted if name not in names]
@@ -199,32 +199,32 @@ class JointStateReader:
 
 _STAMP, _COUNT = struct.Struct("<iI"), struct.Struct("<I")
 _PLAIN_CDR = b"\x00\x01"
-"""Beginning of a message in the little-endian form of the first version of CDR."""
+"""Encapsulation header of little-endian CDR version 1."""
 _AFTER_STAMP = 12
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where things are in the serialized joint states of one publisher."""
+    """Layout of the serialized joint states of one publisher."""
 
     size: int
     """Of the whole message [bytes]."""
     start: int
-    """Of the positions. The number of velocities takes up the place of one more number, then they follow."""
+    """Of the positions. The count of velocities takes the space of one number, then they follow."""
     middle: int
     """End of the positions."""
     end: int
     """Of the velocities."""
     head: bytes
-    """What comes between stamp and positions: frame, names, number of positions."""
+    """Bytes between stamp and positions: frame, names, count of positions."""
     count: bytes
-    """Number of velocities."""
+    """Count of velocities."""
     places: NDArray[np.intp]
-    """Of the wanted positions and velocities among the numbers from start to end, shape (2, n)."""
+    """Indices of the read positions and velocities among the numbers from start to end, shape (2, n)."""
 
     @classmethod
     def of(cls, serialized: bytes, state: JointState, places: Sequence[int]) -> _Layout | None:
-        """That of a message that has been read with care; None if it is not laid out as described here."""
+        """Layout of a deserialized message; None if it differs from the one described here."""
         at = _after_string(_AFTER_STAMP, state.header.frame_id)
         at = _aligned(at, 4) + _COUNT.size
         for name in state.name:
@@ -243,7 +243,7 @@ class _Layout:
         return cls(len(serialized), start, middle, end, head, _COUNT.pack(len(state.velocity)), both)
 
     def fits(self, serialized: bytes) -> bool:
-        """Whether a message differs from the first in stamp and numbers alone."""
+        """Whether a message differs from the first only in stamp and numbers."""
         return (
             len(serialized) == self.size
             and serialized.startswith(_PLAIN_CDR)
@@ -252,12 +252,12 @@ class _Layout:
         )
 
     def numbers(self, serialized: bytes) -> Array:
-        """Positions, one number that means nothing, velocities."""
-        return np.frombuffer(serialized[self.start : self.end])  # a copy, because numbers should be aligned
+        """Positions, one meaningless number, velocities."""
+        return np.frombuffer(serialized[self.start : self.end])  # a copy, for alignment
 
 
 def _aligned(offset: int, size: int) -> int:
-    """The next offset for a number of this size; the four bytes in front of a message do not count."""
+    """The next aligned offset for a number of this size, counted from behind the encapsulation header."""
     return -(-(offset - 4) // size) * size + 4
 
 

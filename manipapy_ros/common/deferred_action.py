@@ -1,4 +1,4 @@
-"""Action servers whose goals take their time without blocking anybody."""
+"""Action server whose goals end later, without a blocking callback."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rclpy.action.server import ServerGoalHandle
 
 
 class DeferredActionServer(ActionServer):
-    """An action server whose goals end by `finish` and not by the return of a callback.
+    """An action server whose goals end with `finish` and not with the return of a callback.
 
     rclpy runs one callback per goal from beginning to end: it would block the executor, or, as a coroutine, keep it
-    spinning without rest.
+    busy.
     """
 
     def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Callable[..., Any] | None) -> None:
@@ -21,11 +21,11 @@ class DeferredActionServer(ActionServer):
             super().notify_execute(goal_handle, execute_callback)
 
     def finish(self, goal_handle: ServerGoalHandle, result: Any, *, succeeded: bool, cancelled: bool = False) -> None:
-        """Ends a goal; from any thread.
+        """End a goal; may be called from any thread.
 
         Args:
-            result: What the client gets.
-            cancelled: Whether a goal without success ended because its client wanted so.
+            result: For the client.
+            cancelled: Whether a goal without success ended because its client cancelled it.
         """
 
         def conclude(goal_handle: ServerGoalHandle) -> Any:
@@ -41,5 +41,5 @@ class DeferredActionServer(ActionServer):
 
 
 def not_used(_: ServerGoalHandle) -> Any:
-    """In the place of the callback that would execute a goal."""
-    raise AssertionError("goals end by `finish`")
+    """Execute callback of a server whose goals end with `finish`."""
+    raise AssertionError("goals end with `finish`")

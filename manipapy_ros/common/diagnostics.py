@@ -1,4 +1,4 @@
-"""How a node is doing, once a second on /diagnostics, where aggregators and monitors look for it."""
+"""Diagnostics of a node, published once a second on /diagnostics."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ class Level(enum.Enum):
 
 @dataclass(frozen=True)
 class DiagnosticReport:
-    """One sentence and the figures behind it."""
+    """A message and key-value pairs."""
 
     level: Level
     message: str
     values: Mapping[str, str] = field(default_factory=dict)
-    """By name, with units in the names."""
+    """By name, with the unit in the name."""
 
 
 class Diagnostics:
-    """Publishes what `ask` reports until it is destroyed.
+    """Publishes reports until it is destroyed.
 
     Args:
-        node: Who reports.
-        hardware: The robot, so that reports of several arms can be told apart.
-        ask: Called once a second in the node's executor.
+        node: The node that is diagnosed.
+        hardware: Name of the robot, to distinguish several arms.
+        report: Called once a second by the node's executor.
     """
 
-    def __init__(self, node: Node, hardware: str, ask: Callable[[], DiagnosticReport]):
-        self._node, self._hardware, self._ask = node, hardware, ask
+    def __init__(self, node: Node, hardware: str, report: Callable[[], DiagnosticReport]):
+        self._node, self._hardware, self._report = node, hardware, report
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # On the steady clock: simulated time may stand still, and that too is worth reporting.
+        # On the steady clock: simulated time may be paused.
         self._timer = node.create_timer(PERIOD, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publish(self) -> None:
-        report = self._ask()
+        report = self._report()
         status = DiagnosticStatus(
             level=report.level.value,
             name=self._node.get_fully_qualified_name().lstrip("/"),
@@ -61,6 +61,6 @@ class Diagnostics:
         self._publisher.publish(message)
 
     def destroy(self) -> None:
-        """No more reports."""
+        """Stop publishing."""
         self._node.destroy_timer(self._timer)
         self._node.destroy_publisher(self._publisher)

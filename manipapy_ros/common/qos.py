@@ -1,4 +1,4 @@
-"""Quality of service of the topics that several nodes share, each with the reason for its settings."""
+"""QoS profiles of shared topics, each with the reason for its settings."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ ROBOT_DESCRIPTION = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
-"""Latched: whoever comes later still gets the one description. RViz and ros2_control subscribe with the same."""
+"""Latched: late subscribers get the description. RViz and ros2_control subscribe with the same profile."""
 
 STATE = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=10, reliability=ReliabilityPolicy.RELIABLE)
-"""Joint states as drivers publish them: reliable, so that every kind of subscriber matches."""
+"""Joint states as drivers publish them: reliable, which matches every subscriber."""
 
 NEWEST = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""For loops that only want the newest message: never waits for a lost one, and matches every publisher."""
+"""For loops that need only the newest message: no retransmission, and matches every publisher."""
 
 RECENT = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""For those who want to know what was half a second ago, even if they were kept from looking until now."""
+"""For a history of half a second of joint states, read late."""
 
 COMMAND = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.RELIABLE)
-"""Commands: the newest counts; reliable, because the controllers of ros2_control subscribe so."""
+"""Commands: only the newest; reliable, because the controllers of ros2_control subscribe so."""
 
 LATCHED = ROBOT_DESCRIPTION
-"""For what rarely changes, such as static transforms."""
+"""For data that rarely changes, such as static transforms."""
 
 SENSOR = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=8, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Pictures and points: a lost one is not sent again, and matches every publisher; a few wait for their partners."""
+"""Images and point clouds: no retransmission, matches every publisher; a few wait for their counterparts."""

@@ -1,6 +1,6 @@
-"""Where frames are: listens to `tf` and `tf_static` and answers for a time in the past.
+"""Transform buffer: poses of frames at past times, from `tf` and `tf_static`.
 
-tf2's own Python listener exists on ROS distributions only; this one does the part that a camera needs.
+tf2's own Python listener exists on ROS distributions only; this one does what cameras need.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from . import qos
 from .conversions import to_nanoseconds
 
 QUEUE = 100
-"""As deep as that of tf2's own listener."""
+"""Queue size of tf2's own listener."""
 MOVING = QoSProfile(depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""What was lost is not asked for again: the next one is under way."""
+"""No retransmission: the next transform follows soon."""
 KEPT = 500
 """Transforms per frame: ten seconds at 50 Hz."""
 TOLERANCE_NS = 100_000_000
-"""So far beyond the newest transform it still counts [ns]: frames and pictures do not arrive in order."""
+"""Extrapolation beyond the newest transform that is accepted [ns]: transforms and images do not arrive in order."""
 
 
 class NoTransform(InputError):
-    """A frame that is not connected, or not known at the time."""
+    """A frame that is not connected, or whose pose at the time is not known."""
 
     def __init__(self, base: str, frame: str, problem: str):
-        super().__init__(f"where {frame!r} is in {base!r} is not known: {problem}")
+        super().__init__(f"the pose of {frame!r} in {base!r} is not known: {problem}")
         self.base, self.frame = base, frame
 
 
 class TfBuffer:
-    """All frames that were heard of; asked by one thread.
+    """Transforms received so far; used by one thread.
 
     Args:
-        node: Who listens.
+        node: The subscriber.
     """
 
     def __init__(self, node: Node):
         self._parents: dict[str, str] = {}
         self._fixed: dict[str, Array] = {}
         self._moving: dict[str, deque[tuple[int, Array]]] = {}
-        # Read when a picture has come: callbacks at the rate of tf would cost as much as looking at the pictures.
+        # Polled when a pose is needed: callbacks at the rate of tf would cost as much as the perception.
         latched = QoSProfile(depth=QUEUE, durability=qos.LATCHED.durability)
         self._fixed_messages: PolledSubscription[TFMessage] = PolledSubscription(node, TFMessage, "tf_static", latched)
         self._moving_messages: PolledSubscription[TFMessage] = PolledSubscription(node, TFMessage, "tf", MOVING)
 
     def destroy(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         self._fixed_messages.destroy()
         self._moving_messages.destroy()
 
@@ -66,7 +66,7 @@ class TfBuffer:
         """T_base_frame at a time, shape (4, 4).
 
         Raises:
-            NoTransform: The two are not connected, or it is not known where they were at that time.
+            NoTransform: The two are not connected, or their pose at that time is not known.
         """
         for message in self._fixed_messages.all_new():
             self._on_fixed(message)
@@ -91,7 +91,9 @@ class TfBuffer:
         times = [time for time, _ in samples]
         if not times[0] - TOLERANCE_NS <= time_ns <= times[-1] + TOLERANCE_NS:
             away = 1e-9 * min(abs(time_ns - times[0]), abs(time_ns - times[-1]))
-            raise NoTransform(base, child, f"its transforms are {away:.2f} s away from the picture; check the clocks")
+            raise NoTransform(
+                base, child, f"its transforms are {away:.2f} s away from the requested time; check the clocks"
+            )
         after = min(bisect_left(times, time_ns), len(times) - 1)
         before = max(after - 1, 0)
         (t0, T0), (t1, T1) = samples[before], samples[after]
@@ -99,10 +101,10 @@ class TfBuffer:
         return interpolate_pose(T0, T1, share)
 
     def _to_root(self, frame: str) -> list[str]:
-        way = [frame]
-        while way[-1] in self._parents and len(way) <= len(self._parents):
-            way.append(self._parents[way[-1]])
-        return way
+        path = [frame]
+        while path[-1] in self._parents and len(path) <= len(self._parents):
+            path.append(self._parents[path[-1]])
+        return path
 
     def _known(self) -> str:
         return ", ".join(sorted({*self._parents, *self._parents.values()})[:12]) or "none"

@@ -1,4 +1,4 @@
-"""What model_server knows about an arm: each function fills the answer of one service, or raises what is wrong."""
+"""Answers of model_server: each function fills in the response of one service, or raises an error."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def inverse_kinematics(
     """Joint positions for a pose.
 
     Args:
-        latest: Where the arm is; the seed when the request has none.
+        latest: Current joint state; the seed when the request has none.
     """
-    from manipapy_core import ik  # most uses of the node never ask for it
+    from manipapy_core import ik  # imported on first use: it takes time, and most users do not need it
 
     chain = model.chain
     T = matrix_from_pose(request.pose.pose)
@@ -68,9 +68,9 @@ def inverse_kinematics(
     response.orientation_errors = [float(error) for _, error in errors]
     response.status, response.success = status.value, status is ik.IKStatus.SOLVED
     if not response.success:
-        missed = f"; the closest is {1e3 * errors[0][0]:.1f} mm and {errors[0][1]:.3f} rad away" if errors else ""
+        missed = f"; the closest pose is {1e3 * errors[0][0]:.1f} mm and {errors[0][1]:.3f} rad away" if errors else ""
         late = "; the search ended at the time limit" if found.timed_out else ""
-        response.message = f"{chain.tip} cannot be brought there: {status.value}{missed}{late}"
+        response.message = f"{chain.tip} cannot reach the pose: {status.value}{missed}{late}"
 
 
 def jacobian(model: LoadedRobot, request: ComputeJacobian.Request, response: ComputeJacobian.Response) -> None:
@@ -97,7 +97,7 @@ def jacobian(model: LoadedRobot, request: ComputeJacobian.Request, response: Com
 
 
 def dynamic_terms(model: LoadedRobot, request: ComputeDynamics.Request, response: ComputeDynamics.Response) -> None:
-    """Every term of the equation of motion."""
+    """Terms of the equation of motion."""
     chain, state = model.chain, request.joint_state
     q = positions_by_name(state, chain.joint_names)
     qd = optional_by_name(state.name, state.velocity, chain.joint_names, "velocities")
@@ -112,7 +112,7 @@ def dynamic_terms(model: LoadedRobot, request: ComputeDynamics.Request, response
     options: dict[str, Any] = {"gravity": gravity, "payload": payload, "wrench_tip": wrench if wrench.any() else None}
     zeros = np.zeros(chain.n)
     response.joint_names = list(chain.joint_names)
-    # Columns of M are efforts for unit accelerations, which counts the payload, too.
+    # Columns of M are efforts for unit accelerations, which includes the payload.
     no_gravity: dict[str, Any] = {"gravity": (0.0, 0.0, 0.0), "payload": payload}
     n = chain.n
     rest = np.zeros((n, n))
@@ -128,7 +128,7 @@ def dynamic_terms(model: LoadedRobot, request: ComputeDynamics.Request, response
 def manipulability(
     model: LoadedRobot, request: ComputeManipulability.Request, response: ComputeManipulability.Response
 ) -> None:
-    """Measures, ellipsoid and room to the limits."""
+    """Manipulability measures, velocity ellipsoid, and distance to the position limits."""
     chain = model.chain
     q = positions_by_name(request.joint_state, chain.joint_names)
     J = geometric_jacobian(chain, q)

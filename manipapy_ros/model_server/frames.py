@@ -20,16 +20,16 @@ from ..common import qos
 from ..common.conversions import pose_from_matrix
 
 TF_QUEUE = 100
-"""As deep as that of tf2's own broadcaster and listener."""
+"""Queue size of tf2's own broadcaster and listener."""
 
 
 class Frames:
     """Publishes frames of one robot until it is destroyed.
 
     Args:
-        node: Whose topics they are.
-        robot: The whole of it, other branches included.
-        prefix: Put before every frame name, to tell robots apart.
+        node: The publisher.
+        robot: All of its branches are published.
+        prefix: Of every frame name, to distinguish robots.
     """
 
     def __init__(self, node: Node, robot: Robot, prefix: str = ""):
@@ -41,19 +41,19 @@ class Frames:
         self._tf_static.publish(TFMessage(transforms=self._transforms(self._fixed, {}, Time())))
 
     def publish(self, state: JointState) -> None:
-        """Where the moving links are; joints that the message does not have are left out."""
+        """Publish the frames of moving links; joints that the message lacks are left out."""
         known = dict(zip(state.name, state.position, strict=False))
         moving = self._transforms(self._moving, known, state.header.stamp)
         if moving:
             self._tf.publish(TFMessage(transforms=moving))
 
     def destroy(self) -> None:
-        """No more frames."""
+        """Stop publishing."""
         self._node.destroy_publisher(self._tf)
         self._node.destroy_publisher(self._tf_static)
 
     def _transforms(self, joints: Iterable[Joint], known: dict[str, float], stamp: Time) -> list[TransformStamped]:
-        made = []
+        transforms = []
         for joint in joints:
             position = _position(joint, known)
             if position is None:
@@ -64,12 +64,12 @@ class Frames:
             place, translation = pose.position, message.transform.translation
             translation.x, translation.y, translation.z = place.x, place.y, place.z
             message.transform.rotation = pose.orientation
-            made.append(message)
-        return made
+            transforms.append(message)
+        return transforms
 
 
 def motion(joint: Joint, position: float) -> Array:
-    """Pose of the child frame against its place at zero, shape (4, 4), at a joint position [rad or m]."""
+    """Pose of the child frame relative to that at zero, shape (4, 4), at a joint position [rad or m]."""
     if not joint.type.moves:
         return np.eye(4)
     if joint.type.rotates:
@@ -78,7 +78,7 @@ def motion(joint: Joint, position: float) -> Array:
 
 
 def _position(joint: Joint, known: dict[str, float]) -> float | None:
-    """[rad or m]; None if nobody says, or says nonsense."""
+    """[rad or m]; None if it is missing or not finite."""
     if not joint.type.moves:
         return 0.0
     if joint.mimic is None:

@@ -1,7 +1,7 @@
-"""The stereo camera of the simulation: asks for frames at its rate; a process of its own renders and publishes them.
+"""The stereo camera of the simulation: requests frames at its rate; a worker process renders and publishes them.
 
-Rendering takes tens of milliseconds and would stop physics for as long, and so would carrying pictures through the
-process of the physics. This side only hands over where everything is; `sim_camera_worker` does the rest.
+Rendering takes tens of milliseconds and would stop the physics for as long, and so would copying images through the
+process of the physics. This side only sends the poses of all bodies; `camera_worker` does the rest.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ..common.params import Param, Values
 
 ENCODINGS = ("rgb8", "mono8")
 CAMERA_PARAMETERS = (
-    Param("camera.enabled", False, "Render a stereo pair: left and right image_rect, camera_info, left depth"),
+    Param("camera.enabled", False, "Render a stereo camera: left and right image_rect, camera_info, left depth"),
     Param("camera.name", "stereo", "Frames are <name>_left_optical_frame and <name>_right_optical_frame"),
     Param("camera.width", 320, "[pixels]", minimum=16, maximum=1920),
     Param("camera.height", 240, "[pixels]", minimum=16, maximum=1080),
-    Param("camera.field_of_view", 1.2, "Between the left and the right edge [rad]", minimum=0.1, maximum=2.8),
-    Param("camera.baseline", 0.1, "Between the two cameras [m]", minimum=0.001, maximum=2.0),
-    Param("camera.rate", 8.0, "Pairs per second, as far as the machine can [Hz]", minimum=0.1, maximum=60.0),
-    Param("camera.encoding", "rgb8", f"Of the pictures: {', '.join(ENCODINGS)}; grey is sent faster"),
-    Param("camera.link", "", "Link that carries the pair; empty: it stands in the world"),
-    Param("camera.position", [1.4, 0.0, 0.9], "Of the left camera in the link or the world [m]",
+    Param("camera.field_of_view", 1.2, "Horizontal field of view [rad]", minimum=0.1, maximum=2.8),
+    Param("camera.baseline", 0.1, "Distance between the two cameras [m]", minimum=0.001, maximum=2.0),
+    Param("camera.rate", 8.0, "Image pairs per second, at most [Hz]", minimum=0.1, maximum=60.0),
+    Param("camera.encoding", "rgb8", f"Of the images: {', '.join(ENCODINGS)}; mono8 is sent faster"),
+    Param("camera.link", "", "Link that carries the camera; empty: it is fixed in the world"),
+    Param("camera.position", [1.4, 0.0, 0.9], "Position of the left camera in the link or the world [m]",
           kind=Parameter.Type.DOUBLE_ARRAY),
-    Param("camera.target", [0.4, 0.0, 0.1], "What it looks at, in the same frame [m]",
+    Param("camera.target", [0.4, 0.0, 0.1], "Point it is aimed at, in the same frame [m]",
           kind=Parameter.Type.DOUBLE_ARRAY),
 )  # fmt: skip
 
@@ -41,10 +41,10 @@ def optical_frames(name: str) -> tuple[str, str]:
 
 
 def stereo_camera(robot: SimRobot, values: Values) -> StereoCamera:
-    """The pair that the parameters describe.
+    """The stereo camera that the parameters describe.
 
     Raises:
-        InputError: Says which parameter is wrong.
+        InputError: An invalid parameter, by name.
     """
     width, height = int(values["camera.width"]), int(values["camera.height"])
     pinhole = Pinhole.from_field_of_view(width, height, float(values["camera.field_of_view"]))
@@ -68,12 +68,12 @@ def stereo_camera(robot: SimRobot, values: Values) -> StereoCamera:
 
 
 class SimCamera:
-    """Keeps the rendering process busy while the node is active.
+    """Requests frames from the worker process while the node is active.
 
     Args:
         node: The bridge.
-        world: What is seen.
-        robot: Whose link may carry the pair.
+        world: To be rendered.
+        robot: Its link may carry the camera.
         values: Parameters of the node.
     """
 
@@ -88,23 +88,23 @@ class SimCamera:
         ]
         self._process = StereoProcess(self.description, command=command)
         self._timer = node.create_timer(
-            1.0 / float(values["camera.rate"]), self._ask, clock=Clock(clock_type=ClockType.STEADY_TIME)
+            1.0 / float(values["camera.rate"]), self._request, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
 
     def start(self) -> None:
-        """Pictures from now on."""
+        """Request frames."""
         self._active = True
 
     def stop(self) -> None:
-        """No more pictures."""
+        """Stop requesting frames."""
         self._active = False
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self._node.destroy_timer(self._timer)
         self._process.close()
 
-    def _ask(self) -> None:
+    def _request(self) -> None:
         if not self._active:
             return
         try:
@@ -112,4 +112,4 @@ class SimCamera:
             self._process.submit(self._world)
         except RenderError as error:
             self._active = False
-            self._node.get_logger().error(f"no more pictures: {error}")
+            self._node.get_logger().error(f"the camera has stopped: {error}")

@@ -1,8 +1,8 @@
-"""The process that renders the stereo camera of `sim_bridge` and publishes what it sees.
+"""The worker process that renders and publishes the stereo camera of `sim_bridge`.
 
-Topics as stereo_image_proc has them: `left/image_rect`, `left/camera_info`, `right/image_rect`, `right/camera_info`
-(rgb8 or mono8; the baseline stands in P of the right one), and for those who listen the true `left/depth` (32FC1,
-metres, inf where nothing is).
+Topics as of stereo_image_proc: `left/image_rect`, `left/camera_info`, `right/image_rect`, `right/camera_info`
+(rgb8 or mono8; the baseline is in P of the right one), and, if subscribed to, the true `left/depth` (32FC1, metres,
+inf where there is no surface).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .camera import optical_frames
 
 
 class StereoPublisher(Node):
-    """Publishes frames as they come."""
+    """Publishes rendered frames."""
 
     def __init__(self) -> None:
         super().__init__("sim_camera")
@@ -41,20 +41,20 @@ class StereoPublisher(Node):
         self._depth = self.create_publisher(Image, "left/depth", qos.STATE)
 
     def publish(self, frame: StereoFrame, camera: StereoCamera) -> None:
-        """Both pictures and the depth, all with the stamp of the instant that they show."""
+        """Publish both images and the depth, with the stamp of the simulated time they show."""
         stamp = time_message(frame.time_ns)
-        pictures = (frame.left, frame.right) if self._encoding == "rgb8" else (_grey(frame.left), _grey(frame.right))
+        images = (frame.left, frame.right) if self._encoding == "rgb8" else (_grey(frame.left), _grey(frame.right))
         projections = (camera.P_left, camera.P_right)
         for side in range(2):
             self._infos[side].publish(_info(camera, projections[side], self._frames[side], stamp))
-            self._images[side].publish(_image(pictures[side], self._encoding, self._frames[side], stamp))
+            self._images[side].publish(_image(images[side], self._encoding, self._frames[side], stamp))
         if self._depth.get_subscription_count():
             self._depth.publish(_image(frame.depth, "32FC1", self._frames[0], stamp))
 
 
-def _grey(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Brightness as in television: 0.299 R + 0.587 G + 0.114 B, in 256ths."""
-    weighted = picture @ np.array([77, 150, 29], np.uint16)
+def _grey(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Luma of Rec. 601: 0.299 R + 0.587 G + 0.114 B, in 256ths."""
+    weighted = image @ np.array([77, 150, 29], np.uint16)
     return (weighted >> 8).astype(np.uint8)
 
 
@@ -79,7 +79,7 @@ def _info(camera: StereoCamera, P: NDArray[np.float64], frame: str, stamp: Time)
 
 def main() -> int:
     """Serve the bridge until it closes the connection."""
-    # The last argument is the number of the connection and not for ROS.
+    # The last argument is the file descriptor of the connection and not for ROS.
     rclpy.init(args=sys.argv[:-1], signal_handler_options=rclpy.SignalHandlerOptions.NO)
     node = StereoPublisher()
     try:

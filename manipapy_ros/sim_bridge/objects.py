@@ -1,7 +1,4 @@
-"""Static frames of the simulation: where the robot stands in the world, and where its cameras are.
-
-Objects of the simulated world as messages: what `~/spawn` asks for, and where everything really is.
-"""
+"""Objects and static frames of the simulation as messages: requests of `~/spawn`, ground truth, robot and cameras."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from .camera import optical_frames
 
 
 def static_frames(world_frame: str, robot: SimRobot, camera: StereoCamera | None, camera_name: str) -> TFMessage:
-    """For the topic `tf_static`; stamps of static transforms are not read."""
+    """Poses of robot and cameras for `tf_static`; stamps of static transforms are ignored."""
     frames = [transform(world_frame, robot.robot.root, robot.T_world_base)]
     if camera is not None:
         left, right = optical_frames(camera_name)
@@ -37,7 +34,7 @@ def static_frames(world_frame: str, robot: SimRobot, camera: StereoCamera | None
 
 
 def transform(parent: str, child: str, T_parent_child: Array) -> TransformStamped:
-    """Pose of a child frame in its parent, shape (4, 4), as tf has it."""
+    """Pose of a child frame in its parent, shape (4, 4), as a transform."""
     pose = pose_from_matrix(T_parent_child)
     message = TransformStamped(child_frame_id=child)
     message.header.frame_id = parent
@@ -55,17 +52,17 @@ DIMENSIONS = {
     "mesh": (("scale", 3),),
     "plane": (),
 }
-"""How `dimensions` are to be read: keys of a scene file and how many numbers each has."""
+"""Meaning of `dimensions`: keys of a scene file and the count of numbers of each."""
 PLANE_SIDE = 10.0
-"""How much of an infinite plane is drawn [m]."""
+"""Side of the drawn part of an infinite plane [m]."""
 
 
 def object_from_request(request: SpawnObject.Request, meshes: MeshFinder) -> SceneObject:
-    """The object that a request describes, with the rules and messages of scene files.
+    """The object of a request, checked by the rules of scene files.
 
     Raises:
-        SceneError: Lists every problem but those of the pose, which the world finds.
-        InputError: The quaternion is no rotation.
+        SceneError: Lists every problem except those of the pose, which the world checks.
+        InputError: The quaternion is not a rotation.
     """
     entry: dict[str, object] = {"name": request.name, "type": request.type}
     numbers = list(request.dimensions)
@@ -74,7 +71,7 @@ def object_from_request(request: SpawnObject.Request, meshes: MeshFinder) -> Sce
         if taken or request.type != "mesh":
             entry[key] = taken if count > 1 else (taken[0] if taken else None)
     if numbers:
-        entry["dimensions"] = numbers  # more than the shape has: reported as a key that it does not know
+        entry["dimensions"] = numbers  # more than the shape has: reported as an unknown key
     if request.type == "mesh":
         entry["file"] = request.mesh
     if request.mass != 0.0:
@@ -90,20 +87,20 @@ def object_from_request(request: SpawnObject.Request, meshes: MeshFinder) -> Sce
 
 
 class GroundTruth:
-    """Markers of all objects, with ids that stay: namespace is the object's name, id counts its parts.
+    """Markers of all objects with stable ids: the namespace is the object's name, the id counts its parts.
 
     Args:
-        world: Whose objects they are.
+        world: The simulation.
         frame: Name of the world's frame.
     """
 
     def __init__(self, world: SimWorld, frame: str):
         self._world, self._frame = world, frame
         self._parts: dict[str, int] = {}
-        """Objects shown so far and how many markers each has."""
+        """Published objects and their counts of markers."""
 
     def message(self) -> MarkerArray:
-        """Where everything is now; what has gone is deleted once."""
+        """Current poses of all objects; markers of removed ones are deleted once."""
         stamp = time_message(self._world.time_ns)
         objects = self._world.objects()
         markers = []

@@ -28,21 +28,21 @@ COMMAND_TOPICS = {
     DriveMode.VELOCITY: "forward_velocity_controller/commands",
     DriveMode.POSITION: "forward_position_controller/commands",
 }
-"""As ros2_control's forward_command_controller has them."""
+"""As of ros2_control's forward_command_controller."""
 MODES = tuple(COMMAND_TOPICS)
 HEARTBEAT = 0.01
-"""While simulated time stands still, the last joint state is repeated this often [s]: paused is not dead."""
+"""While paused, the last joint state is repeated with this period [s]: a paused simulation is not a dead one."""
 STEPS_PER_TICK = 20
-"""When many steps are asked for: so that the loop can still be stopped."""
+"""Of a request for many steps, so that the loop can be stopped in between."""
 LATE_STEPS = 3
-"""Efforts that are this many steps old are late; on an idle machine they are one or two."""
+"""Efforts this many steps old are late; on an idle machine they are one or two."""
 POLL = 1e-4
 """[s]"""
 
 
 @dataclass(frozen=True)
 class PhysicsSettings:
-    """How simulated time passes."""
+    """Settings of the simulation loop."""
 
     joints: tuple[str, ...]
     """Order of commands without names."""
@@ -51,22 +51,22 @@ class PhysicsSettings:
     clock_every: int = 25
     """Steps between two messages on `clock`."""
     patience: float = 0.2
-    """How long simulated time waits for a controller that streamed efforts and is late [s]."""
+    """How long simulated time waits for late efforts of a controller [s]."""
     priority: int | None = 70
-    """Of SCHED_FIFO, where permitted."""
+    """SCHED_FIFO priority, where permitted."""
 
 
 class Physics:
-    """Steps a world at its own rate and carries messages to and from one robot.
+    """Steps a world at its rate and exchanges messages with one robot.
 
-    A controller on a busy machine may be late. Its efforts must not act on for long, and the arm must not be held
-    because of the machine either; so simulated time waits for late efforts, up to `patience`, and only then runs on to
-    the timeout that holds the arm.
+    A controller on a busy machine may be late. Its last efforts must not be applied for long, but the arm must not be
+    held because of the machine either: simulated time waits for late efforts, up to `patience`, and only then continues
+    to the timeout that holds the arm.
 
     Args:
-        node: Whose topics they are.
-        world: With the robot in it.
-        robot: The one that is commanded.
+        node: Publisher and subscriber.
+        world: Contains the robot.
+        robot: The commanded robot.
         settings: Rate and patience.
     """
 
@@ -84,7 +84,7 @@ class Physics:
         self._mode, self._turn = DriveMode.EFFORT, 0
         self._wanted: _Steps | None = None
         self._streaming = False
-        """Whether efforts are expected to come."""
+        """Whether efforts are expected."""
         self._last_command = 0.0
         # Half a step of tolerance: times are sums of steps.
         self._late = (LATE_STEPS - 0.5) * world.time_step
@@ -94,7 +94,7 @@ class Physics:
         self._prepare()
 
     def start(self) -> None:
-        """Lets time run."""
+        """Start simulated time."""
         period = self._world.time_step / self._settings.real_time_factor
         spin = min(5e-5, 0.1 * period)
         settings = LoopSettings(period=period, spin=spin, priority=self._settings.priority, phase=0.0)
@@ -102,7 +102,7 @@ class Physics:
         self._loop.start()
 
     def _prepare(self) -> None:
-        """What the first step would otherwise stand still for: code that is compiled at its first use, and memory."""
+        """Compile code and lock memory ahead of the first step."""
         chain = self._robot.chain
         rest = np.zeros(chain.n)
         dynamics.inverse_dynamics(chain, rest, rest, rest)
@@ -110,13 +110,13 @@ class Physics:
         enter_realtime(None, lock_memory=True)
 
     def stop(self) -> None:
-        """Stops time; the arm stays as it is."""
+        """Stop simulated time."""
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
 
     def destroy(self) -> None:
-        """Takes all topics away."""
+        """Remove all topics."""
         self.stop()
         for subscription in self._commands.values():
             subscription.destroy()
@@ -124,15 +124,15 @@ class Physics:
         self._node.destroy_publisher(self._clock)
 
     def report(self) -> LoopReport | None:
-        """How the loop has been doing since the last call; None while it does not run."""
+        """Timing of the loop since the last call; None while it is stopped."""
         return self._loop.report() if self._loop is not None else None
 
-    def advance(self, steps: int, go_on: Callable[[], bool]) -> bool:
-        """Has the loop make steps while the world is paused, and waits for them.
+    def advance(self, steps: int, proceed: Callable[[], bool]) -> bool:
+        """Make steps in the loop while the world is paused, and wait for them.
 
         Args:
-            steps: How many.
-            go_on: Asked now and then; when it says no, the rest is left out.
+            steps: Count.
+            proceed: Called now and then; False leaves out the rest.
 
         Returns:
             Whether all were made.
@@ -140,7 +140,7 @@ class Physics:
         wanted = _Steps(steps)
         self._wanted = wanted
         while not wanted.done.wait(0.05):
-            if not go_on() or self._loop is None or not self._loop.running:
+            if not proceed() or self._loop is None or not self._loop.running:
                 self._wanted = None
                 return False
         return True
@@ -152,13 +152,13 @@ class Physics:
             return
         self._take_commands()
         if self._world.paused:
-            self._stand_still(now)
+            self._while_paused(now)
             return
-        self._await_late_efforts()
+        self._wait_for_late_efforts()
         if self._world.tick():
             self._publish()
 
-    def _stand_still(self, now: float) -> None:
+    def _while_paused(self, now: float) -> None:
         wanted = self._wanted
         if wanted is not None:
             for _ in range(min(wanted.left, STEPS_PER_TICK)):
@@ -176,9 +176,9 @@ class Physics:
             self._publish_clock()
 
     def _take_commands(self) -> bool:
-        """Whether an effort command came and was taken."""
+        """Whether an effort command arrived and was applied."""
         taken = False
-        for mode in MODES if self._world.paused else self._modes_to_look_at():
+        for mode in MODES if self._world.paused else self._modes_to_poll():
             subscription = self._commands[mode]
             message = subscription.newest_serialized()
             if message is None:
@@ -194,13 +194,13 @@ class Physics:
             self._mode = mode
         return taken
 
-    def _modes_to_look_at(self) -> tuple[DriveMode, ...]:
-        """That of the last command and another one: each look takes its time, and modes rarely change."""
+    def _modes_to_poll(self) -> tuple[DriveMode, ...]:
+        """The mode of the last command and one other: polling takes time, and modes rarely change."""
         self._turn = (self._turn + 1) % len(MODES)
         other = MODES[self._turn]
         return (self._mode,) if other is self._mode else (self._mode, other)
 
-    def _await_late_efforts(self) -> None:
+    def _wait_for_late_efforts(self) -> None:
         if not self._streaming or self._world.time - self._last_command < self._late:
             return
         deadline = time.monotonic() + self._settings.patience
@@ -218,20 +218,20 @@ class Physics:
         self._steps_to_clock -= 1
         if self._steps_to_clock <= 0:
             self._publish_clock()
-            self._look_at_holds()
+            self._report_holds()
 
     def _publish_clock(self) -> None:
         self._steps_to_clock = self._settings.clock_every
         self._clock.publish(Clock(clock=time_message(self._world.time_ns)))
 
-    def _look_at_holds(self) -> None:
+    def _report_holds(self) -> None:
         if self._held:
             return
         late = [name for name, why in self._robot.status().held.items() if why is HoldReason.TIMEOUT]
         if late:
             self._held = True
             self._node.get_logger().warning(
-                f"commands stopped coming at {self._last_command:.3f} s of simulated time: "
+                f"no command since {self._last_command:.3f} s of simulated time: "
                 f"the arm is held until the next one ({_some(late)})"
             )
 
@@ -242,14 +242,14 @@ class Physics:
 
 
 class _Steps:
-    """Steps that somebody waits for."""
+    """A request for steps."""
 
     def __init__(self, count: int):
         self.left, self.done = count, threading.Event()
 
 
 def _state_template(names: Sequence[str]) -> MessageTemplate:
-    """Of joint states: stamp, positions, velocities and efforts change."""
+    """Template of joint states: stamp, positions, velocities and efforts change."""
     marks, n = Marks(), len(names)
     message = JointState(name=list(names))
     message.header.stamp = marks.time()

@@ -1,4 +1,4 @@
-"""What RViz would draw, in the browser: markers as nodes of a viser scene, with the same namespaces and ids."""
+"""Markers as nodes of a viser scene, with the namespaces and ids of RViz."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class MarkerScene:
     Args:
         scene: Of viser.
         frames: Names of the scene's nodes by frame; markers in other frames are not drawn.
-        complain: Told once about each frame and each kind of marker that cannot be drawn.
+        warn: Called once for each frame and each type of marker that cannot be drawn.
     """
 
-    def __init__(self, scene: Any, frames: dict[str, str], complain: Callable[[str], None]):
-        self._scene, self._frames, self._complain = scene, frames, complain
+    def __init__(self, scene: Any, frames: dict[str, str], warn: Callable[[str], None]):
+        self._scene, self._frames, self._warn = scene, frames, warn
         self._drawn: dict[tuple[str, str, int], Any] = {}
         self._until: dict[tuple[str, str, int], float] = {}
-        self._complained: set[str] = set()
+        self._warned: set[str] = set()
         self._changing = threading.Lock()
 
     def take(self, topic: str, markers: MarkerArray) -> None:
-        """Draw, change and remove what an array of a topic says."""
+        """Draw, change and remove the markers of an array of a topic."""
         with self._changing:
             for marker in markers.markers:
                 self._take(topic, marker)
 
-    def forget_old(self) -> None:
-        """Remove what has outlived its lifetime."""
+    def remove_expired(self) -> None:
+        """Remove markers whose lifetime has passed."""
         now = time.monotonic()
         with self._changing:
             for key in [key for key, until in self._until.items() if until < now]:
@@ -66,14 +66,16 @@ class MarkerScene:
     def _draw(self, key: tuple[str, str, int], marker: Marker) -> None:
         parent = self._frames.get(marker.header.frame_id)
         if parent is None:
-            self._say_once(f"markers of {key[0]} are in the frame {marker.header.frame_id!r}, which is not of this arm")
+            self._warn_once(
+                f"markers of {key[0]} are in the frame {marker.header.frame_id!r}, which is not a link of this arm"
+            )
             return
         topic, namespace, number = key
         name = f"{parent}/{topic.strip('/').replace('/', '_')}/{namespace}_{number}"
-        # A node of the same name takes the place of the old one.
+        # A node of the same name replaces the old one.
         drawn = _node(self._scene, name, marker)
         if drawn is None:
-            self._say_once(f"markers of type {marker.type} of {key[0]} cannot be drawn")
+            self._warn_once(f"markers of type {marker.type} of {key[0]} cannot be drawn")
             return
         self._drawn[key] = drawn
         lifetime = to_seconds(marker.lifetime)
@@ -82,14 +84,14 @@ class MarkerScene:
         else:
             self._until.pop(key, None)
 
-    def _say_once(self, text: str) -> None:
-        if text not in self._complained:
-            self._complained.add(text)
-            self._complain(text)
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self._warn(text)
 
 
 def _node(scene: Any, name: str, marker: Marker) -> Any:
-    """A new node; None for kinds that have no like in viser."""
+    """A new node; None for types that viser does not have."""
     pose, scale, colour = marker.pose, marker.scale, marker.color
     place: dict[str, Any] = {
         "position": (pose.position.x, pose.position.y, pose.position.z),

@@ -112,7 +112,7 @@ class ViewerNode(ManagedNode):
             if errors is not None and len(errors.error.positions):
                 largest = float(np.abs(errors.error.positions).max())
                 self._view.plot_error(to_seconds(errors.header.stamp), largest)
-            self._markers.forget_old()
+            self._markers.remove_expired()
 
     def _show(self, q: Array) -> None:
         self._view.show(q)
