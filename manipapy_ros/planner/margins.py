@@ -1,6 +1,6 @@
 """Distances between a planned motion and obstacles: what is added to what, and where each is set.
 
-- Depth noise, 5 mm and one standard deviation: part of `Obstacle.padding`; parameter `clusters.padding` of perception.
+- Depth noise, 5 mm and one standard deviation: part of `Obstacle.padding`; parameter `padding` of perception.
 - Drift, how far an obstacle may have moved while unseen: part of `Obstacle.padding`; follows from its velocity.
 - Margin to perceived obstacles, 20 mm per attempt of `~/move`: parameters `obstacles.margin`, `obstacles.least_margin`.
 - Padding of all objects, 10 mm: parameter `padding`, or the field of the request.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from std_msgs.msg import Float64MultiArray
 
-from manipapy_ros.common.heartbeat import BEATS, Heartbeat, HeartbeatMonitor, heartbeat_publisher
+from manipapy_ros.common.heartbeat import HEARTBEAT_QOS, Heartbeat, HeartbeatMonitor, heartbeat_publisher
 from manipapy_ros.realtime.polled_topics import PolledSubscription
 from ros_arm import wait
 
@@ -13,40 +13,42 @@ GOAL, OTHER = bytes(range(16)), bytes(16)
 
 
 def connected(peer):
-    """What the controller has, and the publisher of a watcher."""
-    watchers = HeartbeatMonitor(peer.node, silence=1.0)
+    """The controller's side, and the publisher of a monitor."""
+    monitor = HeartbeatMonitor(peer.node, silence=1.0)
     publisher = heartbeat_publisher(peer.node, f"/{peer.node.get_name()}")
     peer.wait_for(lambda: publisher.get_subscription_count() > 0, "the two to find each other")
-    return watchers, publisher
+    return monitor, publisher
 
 
-def lost(watchers: HeartbeatMonitor, goal: bytes) -> str | None:
-    watchers.listen()
-    return watchers.lost(goal)
+def lost(monitor: HeartbeatMonitor, goal: bytes) -> str | None:
+    monitor.update()
+    return monitor.lost(goal)
 
 
-def test_a_watcher_is_lost_when_its_heart_has_stopped_and_not_before(peer):
-    watchers, publisher = connected(peer)
-    with Heartbeat(publisher, GOAL, "/planner") as heart:
+def test_monitor_is_lost_when_heartbeats_stop_and_not_before(peer):
+    monitor, publisher = connected(peer)
+    with Heartbeat(publisher, GOAL, "/planner") as heartbeat:
         for _ in range(20):
-            heart.keep_alive()
+            heartbeat.keep_alive()
             wait(0.05)
-            assert lost(watchers, GOAL) is None
-    peer.wait_for(lambda: lost(watchers, GOAL) == "/planner", "the silence to be noticed")
-    assert lost(watchers, OTHER) is None, "nobody ever watched over this one"
-    watchers.destroy()
+            assert lost(monitor, GOAL) is None
+    peer.wait_for(lambda: lost(monitor, GOAL) == "/planner", "the silence to be noticed")
+    assert lost(monitor, OTHER) is None, "this goal has no monitor"
+    monitor.destroy()
 
 
-def test_a_watcher_that_is_stuck_does_not_go_on_beating(peer):
-    watchers, publisher = connected(peer)
+def test_stuck_monitor_sends_no_heartbeats(peer):
+    monitor, publisher = connected(peer)
     with Heartbeat(publisher, GOAL, "/planner"):
-        peer.wait_for(lambda: lost(watchers, GOAL) == "/planner", "the heart to stop")
-    watchers.destroy()
+        peer.wait_for(lambda: lost(monitor, GOAL) == "/planner", "the heartbeats to stop")
+    monitor.destroy()
 
 
-def test_polled_messages_come_in_order_and_old_ones_are_dropped(peer):
-    topic: PolledSubscription[Float64MultiArray] = PolledSubscription(peer.node, Float64MultiArray, "numbers", BEATS)
-    publisher = peer.node.create_publisher(Float64MultiArray, "numbers", BEATS)
+def test_polled_messages_are_in_order_and_old_ones_are_dropped(peer):
+    topic: PolledSubscription[Float64MultiArray] = PolledSubscription(
+        peer.node, Float64MultiArray, "numbers", HEARTBEAT_QOS
+    )
+    publisher = peer.node.create_publisher(Float64MultiArray, "numbers", HEARTBEAT_QOS)
     peer.wait_for(lambda: publisher.get_subscription_count() > 0, "the two to find each other")
 
     def publish(*numbers: float) -> None:
