@@ -45,7 +45,7 @@ def main() -> None:
     if result.trajectory is None or result.verification is None:
         return
     check, spent = result.verification, result.timings
-    print(f"Verified at {check.looks} configurations; accelerations reach {check.acceleration:.1%} of their limits")
+    print(f"Verified at {check.samples} configurations; accelerations reach {check.acceleration:.1%} of their limits")
     print(f"Time: {1e3 * spent.search:.1f} ms search, {1e3 * spent.total:.1f} ms total")
 
     slow = plan(checker, START, PoseGoal(goal), law=TimeLaw.OPTIMAL, velocity_scaling=0.3, effort_limits=True)

@@ -126,12 +126,12 @@ def straight_tip_motion(
         parts = [timed_trajectory(path, bounds, law=law, efforts=efforts, period=period)[0] for path in paths]
         trajectory = replace(concatenated(parts), joint_names=chain.joint_names)
         deadline.enter(PlanPhase.VERIFICATION)
-        seen = verify(trajectory, bounds, efforts=efforts, space=space.unpadded)
-        if not seen.passed:
-            raise Stopped(PlanStatus.NOT_VALID, f"the finished trajectory is not valid: {seen}")
+        verification = verify(trajectory, bounds, efforts=efforts, space=space.unpadded)
+        if not verification.passed:
+            raise Stopped(PlanStatus.NOT_VALID, f"the finished trajectory is not valid: {verification}")
         text = f"found a trajectory of {trajectory.duration:.2f} s{padding_text(space, padding)}"
         return PlanResult(
-            PlanStatus.SUCCESS, text, rows, trajectory, seen, deadline.timings(), goals=1, padding=space.padding
+            PlanStatus.SUCCESS, text, rows, trajectory, verification, deadline.timings(), goals=1, padding=space.padding
         )
     except Stopped as end:
         return PlanResult(end.status, end.message, rows, timings=deadline.timings(), fraction=fraction)

@@ -1,4 +1,4 @@
-"""The clock and the caller's wish to stop, looked at between short pieces of work."""
+"""Timeout and cancellation of planning, checked between short pieces of work, and the time spent per phase."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .result import PlanPhase, PlanStatus, Timings
 
 Cancel = Callable[[], bool] | threading.Event
 Progress = Callable[[PlanPhase, float], None]
-"""Is told the phase and the best cost so far (infinite before there is one)."""
+"""Called with the phase and the best cost so far (infinite before there is one)."""
 
 
 class Stopped(ManipapyError):
-    """Planning ends early; `plan` turns this into its result."""
+    """Ends planning early; `plan` turns it into its result."""
 
     def __init__(self, status: PlanStatus, message: str):
         super().__init__(message)
@@ -23,7 +23,7 @@ class Stopped(ManipapyError):
 
 
 class Deadline:
-    """Time since the start of planning, split by phase."""
+    """Time limit of one planning request, with the time spent per phase."""
 
     def __init__(self, timeout: float, cancel: Cancel | None = None, progress: Progress | None = None):
         if not timeout > 0.0:
@@ -37,23 +37,23 @@ class Deadline:
         self._spent = dict.fromkeys(PlanPhase, 0.0)
 
     def enter(self, phase: PlanPhase, cost: float = float("inf")) -> None:
-        """Begins a phase; raises `Stopped` if planning is to end, naming the phase in which that was wanted."""
+        """Begins a phase; raises `Stopped`, with the phase that was interrupted, if planning has to end."""
         if self._phase is not None:
             self.check()
-        self._book()
+        self._add_time()
         self._phase = phase
         if self._progress is not None:
             self._progress(phase, cost)
         self.check()
 
     def check(self) -> None:
-        """Raises `Stopped` if the time is over or the caller does not want to go on."""
+        """Raises `Stopped` after the timeout or a cancellation."""
         phase = "planning" if self._phase is None else self._phase.value
         if self._cancelled is not None and self._cancelled():
             raise Stopped(PlanStatus.CANCELLED, f"cancelled during the phase {phase!r}")
         if self.over:
             raise Stopped(
-                PlanStatus.TIMEOUT, f"{self.timeout:g} s were over during the phase {phase!r}; allow more time"
+                PlanStatus.TIMEOUT, f"timeout of {self.timeout:g} s during the phase {phase!r}; allow more time"
             )
 
     @property
@@ -62,11 +62,11 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Time that is left [s]."""
+        """Remaining time [s]."""
         return max(0.0, self.timeout - (time.perf_counter() - self._begin))
 
     def timings(self) -> Timings:
-        self._book()
+        self._add_time()
         spent, total = self._spent, time.perf_counter() - self._begin
         return Timings(
             spent[PlanPhase.GOALS],
@@ -77,7 +77,7 @@ class Deadline:
             total,
         )
 
-    def _book(self) -> None:
+    def _add_time(self) -> None:
         now = time.perf_counter()
         if self._phase is not None:
             self._spent[self._phase] += now - self._mark

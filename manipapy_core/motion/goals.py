@@ -1,4 +1,4 @@
-"""Where a motion may end: joint positions, poses of one or several links, a region, a name; all become joints."""
+"""Goals of planning: joint positions, poses of one or several links, regions, names; all become joint positions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .result import PlanStatus
 
 LIMIT_TOLERANCE = 1e-4
 """How far beyond a limit a position still counts as at it [rad or m]: a measured start is noisy."""
-STARTS = 32
-"""From so many places the solutions of a pose are sought at once."""
-MORE_STARTS = 256
-"""Where all of those collide."""
-SAME = 1e-3
-"""Solutions nearer than this are one [rad or m]."""
+SEEDS = 32
+"""Of the inverse kinematics of a pose."""
+MORE_SEEDS = 256
+"""If all solutions of the first search collide."""
+DUPLICATE = 1e-3
+"""Solutions nearer than this are the same [rad or m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointGoal:
-    """Joint positions; any one of several will do."""
+    """Joint positions; any one of several is accepted."""
 
     q: ArrayLike
     """[rad or m], shape (n,) or (goals, n)."""
@@ -37,7 +37,7 @@ class JointGoal:
 
 @dataclass(frozen=True, eq=False)
 class PoseGoal:
-    """A pose of the tip; whichever of its solutions is reached first."""
+    """A pose of the tip; any of its solutions is accepted."""
 
     T_base_tip: ArrayLike
     """Shape (4, 4)."""
@@ -61,14 +61,14 @@ class NamedGoal:
 
     name: str
     states: Mapping[str, ArrayLike] = field(default_factory=dict)
-    """What names mean: joint positions [rad or m], shape (n,) each."""
+    """Joint positions by name [rad or m], shape (n,) each."""
 
 
 @dataclass(frozen=True, eq=False)
 class TipsGoal:
     """Poses of one or several links, all at the same time.
 
-    Any link that the joints move will do: one behind the tip, such as a camera at the wrist, one in the middle of the
+    Any moving link is accepted: one behind the tip, such as a camera at the wrist, one in the middle of the
     arm, or, where the checker's chain is a whole robot (`Robot.tree`), the hands of several arms.
     """
 
@@ -80,7 +80,7 @@ Goal = JointGoal | PoseGoal | RegionGoal | NamedGoal | TipsGoal
 
 
 def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -> Array:
-    """Joint positions that reach a goal, nearest to the start first, shape (goals, n); collisions do not matter yet.
+    """Joint positions that reach a goal, nearest to the start first, shape (goals, n); collisions are not checked yet.
 
     Raises:
         Stopped: There are none.
@@ -92,11 +92,11 @@ def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -
             raise InputError(f"no joint positions are named {goal.name!r}; known names: {known}")
         goal = JointGoal(goal.states[goal.name])
     if isinstance(goal, PoseGoal):
-        found = _solutions(chain, np.asarray(goal.T_base_tip, dtype=np.float64)[None], start, seed, STARTS)
+        found = _solutions(chain, np.asarray(goal.T_base_tip, dtype=np.float64)[None], start, seed, SEEDS)
     elif isinstance(goal, RegionGoal):
-        found = _solutions(chain, region_poses(goal, STARTS, seed), start, seed, STARTS)
+        found = _solutions(chain, region_poses(goal, SEEDS, seed), start, seed, SEEDS)
     elif isinstance(goal, TipsGoal):
-        found = _tips_solutions(chain, goal, start, seed, STARTS)
+        found = _tips_solutions(chain, goal, start, seed, SEEDS)
     else:
         rows = checked_rows(goal.q if isinstance(goal, JointGoal) else goal, chain, "goal")
         outside = np.maximum(chain.limits.lower - rows, rows - chain.limits.upper)
@@ -108,19 +108,19 @@ def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -
 
 
 def more_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -> Array:
-    """A second, longer search where every solution of a pose collides; empty for joint goals."""
+    """Solutions of a second, longer search, for poses whose first solutions all collide; empty for joint goals."""
     if isinstance(goal, PoseGoal):
         poses = np.asarray(goal.T_base_tip, dtype=np.float64)[None]
-        return _solutions(chain, poses, start, seed + 1, MORE_STARTS)
+        return _solutions(chain, poses, start, seed + 1, MORE_SEEDS)
     if isinstance(goal, RegionGoal):
-        return _solutions(chain, region_poses(goal, MORE_STARTS, seed + 1), start, seed + 1, MORE_STARTS)
+        return _solutions(chain, region_poses(goal, MORE_SEEDS, seed + 1), start, seed + 1, MORE_SEEDS)
     if isinstance(goal, TipsGoal):
-        return _tips_solutions(chain, goal, start, seed + 1, MORE_STARTS)
+        return _tips_solutions(chain, goal, start, seed + 1, MORE_SEEDS)
     return np.empty((0, chain.n))
 
 
 def checked_start(chain: Chain, start: ArrayLike) -> Array:
-    """Joint positions to begin with, shape (n,); raises `Stopped` if they are outside the limits."""
+    """Joint positions of the start, shape (n,); raises `Stopped` if they are outside the limits."""
     rows = checked_rows(start, chain, "start")
     if len(rows) != 1 or np.ndim(start) != 1:
         raise ShapeError("start", f"({chain.n},)", np.shape(start))
@@ -196,10 +196,10 @@ def _tips_solutions(chain: Chain, goal: TipsGoal, start: Array, seed: int, start
     reached = solve_targets(chain, targets, seeds)
     if not len(reached.q):
         names = ", ".join(link for target in targets for link in target.links)
-        way, turn = 1e3 * reached.nearest[0], np.rad2deg(reached.nearest[1])
+        distance, turn = 1e3 * reached.nearest[0], np.rad2deg(reached.nearest[1])
         raise Stopped(
             PlanStatus.UNREACHABLE,
-            f"no joint positions bring {names} to their poses together: at best one of them is {way:.1f} mm and "
+            f"no joint positions bring {names} to their poses together: at best one of them is {distance:.1f} mm and "
             f"{turn:.1f}° away",
         )
     return _different(list(nearest_winding(reached.q, start, chain, bounds, True)), start)
@@ -209,7 +209,7 @@ def _different(rows: list[Array], start: Array) -> Array:
     """Those that differ, nearest to the start first."""
     kept: list[Array] = []
     for row in sorted(rows, key=lambda q: float(np.linalg.norm(q - start))):
-        if all(np.abs(row - other).max() > SAME for other in kept):
+        if all(np.abs(row - other).max() > DUPLICATE for other in kept):
             kept.append(row)
     return np.array(kept)
 

@@ -29,19 +29,19 @@ POSITION_WEIGHT = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Where one body has to go."""
+    """Goal pose of one body."""
 
     body: int
     """Index in `chain.bodies`."""
     T_base_body: Array
     """Shape (4, 4)."""
     links: tuple[str, ...]
-    """By which it was given."""
+    """Names by which it was given."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """What a search for all targets together has found."""
+    """Solutions for all targets together."""
 
     q: Array
     """Solutions [rad or m], shape (solutions, n)."""
@@ -64,7 +64,7 @@ def targets_of(chain: Chain, poses: Mapping[str, ArrayLike]) -> tuple[Target, ..
         body, T_body_link = chain.link_placements[chain.link_names.index(link)]
         if body < 0:
             moving = ", ".join(n for n, (b, _) in zip(chain.link_names, chain.link_placements) if b >= 0)
-            raise InputError(f"{link!r} stands still, whatever the joints do; links that move: {moving}")
+            raise InputError(f"{link!r} is not moved by any joint; links that move: {moving}")
         T = checked_poses(pose, f"pose of {link}", batch=False) @ lie.inverse(T_body_link)
         known = found.get(body)
         if known is not None:
@@ -89,7 +89,7 @@ def solve_targets(chain: Chain, targets: tuple[Target, ...], seeds: Array) -> Re
         if not len(active):
             break
         J, e = jacobians[active], errors[active]
-        # A joint at its limit that the error pushes farther is left out, or it would spoil the step of the others.
+        # A joint at its limit that the error pushes farther is left out of the step.
         gradient = np.einsum("kij,ki->kj", J, e)
         stuck = ((q[active] <= lower) & (gradient < 0.0)) | ((q[active] >= upper) & (gradient > 0.0))
         J = np.where(stuck[:, None, :], 0.0, J)
@@ -107,27 +107,27 @@ def solve_targets(chain: Chain, targets: tuple[Target, ...], seeds: Array) -> Re
         errors[chosen], jacobians[chosen] = new_errors[better], new_jacobians[better]
         damping[active] *= np.where(better, 0.3, 8.0)
     apart = errors.reshape(len(q), len(targets), 2, 3) / np.array([[1.0], [POSITION_WEIGHT]])
-    turns, ways = np.linalg.norm(apart, axis=3).max(axis=1).T
+    turns, distances = np.linalg.norm(apart, axis=3).max(axis=1).T
     best = int(np.argmin(cost))
-    return Reached(q[(turns < REACHED) & (ways < REACHED)], (float(ways[best]), float(turns[best])))
+    return Reached(q[(turns < REACHED) & (distances < REACHED)], (float(distances[best]), float(turns[best])))
 
 
 def moved_joints(chain: Chain, targets: tuple[Target, ...]) -> NDArray[np.bool_]:
     """Which elements of q move at least one of the targets, shape (n,)."""
     moved = np.zeros(chain.n, dtype=np.bool_)
     for target in targets:
-        moved[[chain.bodies[index].dof for index in _way_to_base(chain, target.body)]] = True
+        moved[[chain.bodies[index].dof for index in _bodies_to_base(chain, target.body)]] = True
     return moved
 
 
 def _errors_and_jacobians(chain: Chain, targets: tuple[Target, ...], q: Array) -> tuple[Array, Array]:
-    """Rotation vectors and ways to the targets, shape (N, 6 · targets), and how joints reduce them, (N, ..., n)."""
+    """Rotation vectors and offsets to the targets, shape (N, 6 · targets), and how joints reduce them, (N, ..., n)."""
     poses = kinematics.link_poses(chain, q)
     bodies: dict[int, Array] = {}
     errors, jacobians = np.empty((len(q), 0)), np.empty((len(q), 0, chain.n))
     for target in targets:
-        way = _way_to_base(chain, target.body)
-        for index in way:
+        branch = _bodies_to_base(chain, target.body)
+        for index in branch:
             if index not in bodies:
                 body = chain.bodies[index]
                 bodies[index] = poses[:, chain.link_names.index(body.link)] @ lie.inverse(body.T_body_link)
@@ -135,7 +135,7 @@ def _errors_and_jacobians(chain: Chain, targets: tuple[Target, ...], q: Array) -
         turn = lie.log_so3(target.T_base_body[:3, :3] @ np.swapaxes(T[:, :3, :3], 1, 2))
         error = np.concatenate([turn, POSITION_WEIGHT * (target.T_base_body[:3, 3] - T[:, :3, 3])], axis=1)
         J = np.zeros((len(q), 6, chain.n))
-        for index in way:
+        for index in branch:
             body = chain.bodies[index]
             axis = body.ratio * (bodies[index][:, :3, :3] @ body.axis)
             if body.revolute:
@@ -147,20 +147,20 @@ def _errors_and_jacobians(chain: Chain, targets: tuple[Target, ...], q: Array) -
     return errors, jacobians
 
 
-def _way_to_base(chain: Chain, body: int) -> list[int]:
+def _bodies_to_base(chain: Chain, body: int) -> list[int]:
     """Bodies from one to the base, itself included."""
-    way = []
+    bodies = []
     while body >= 0:
-        way.append(body)
+        bodies.append(body)
         body = chain.bodies[body].parent
-    return way
+    return bodies
 
 
 def _check_agreement(known: Target, T_base_body: Array, T_body_link: Array, link: str) -> None:
     off = lie.inverse(known.T_base_body @ T_body_link) @ T_base_body @ T_body_link
-    way, turn = float(np.linalg.norm(off[:3, 3])), float(np.linalg.norm(lie.log_so3(off[:3, :3])))
-    if max(way, turn) > CONTRADICTION:
+    distance, turn = float(np.linalg.norm(off[:3, 3])), float(np.linalg.norm(lie.log_so3(off[:3, :3])))
+    if max(distance, turn) > CONTRADICTION:
         raise InputError(
-            f"{link!r} and {known.links[0]!r} move together, but their poses differ by {1e3 * way:.3g} mm and "
+            f"{link!r} and {known.links[0]!r} move together, but their poses differ by {1e3 * distance:.3g} mm and "
             f"{np.rad2deg(turn):.3g}°; give the pose of one of them, or poses that agree"
         )

@@ -1,7 +1,4 @@
-"""`plan`: from a goal to a verified trajectory.
-
-Compiles, or reads from the disk, all that planning needs, so that no request has to wait for it.
-"""
+"""`plan`: from a goal to a verified trajectory; `warm_up`: compiles what planning needs before the first request."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from .timing.topp import NoTimeLaw
 from .verify import Efforts, Verification, chain_efforts
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
-"""Of the padding that are tried."""
+"""Of the padding, tried in this order."""
 
 
 def plan(
@@ -55,32 +52,32 @@ def plan(
     cancel: Cancel | None = None,
     progress: Progress | None = None,
 ) -> PlanResult:
-    """A motion from joint positions to a goal that touches nothing and keeps to every limit.
+    """Plans a motion from joint positions to a goal that touches nothing and keeps every limit.
 
-    The same arguments give the same motion, unless the time runs out.
+    The same arguments give the same motion, unless the timeout ends the search.
 
     Args:
         start: Joint positions [rad or m], shape (n,).
         goal: Joint positions (n,) or (goals, n), or a `JointGoal`, `PoseGoal`, `RegionGoal`, `TipsGoal` (several
             links) or `NamedGoal`.
-        planner: Who seeks the path; a `Roadmap` answers many questions in one world quickly.
-        law: How the path gets its times; None gives a path without a trajectory.
+        planner: Search method; a `Roadmap` answers many queries in one world quickly.
+        law: Time law; None returns a path without a trajectory.
         timeout: For all phases together [s].
-        shortcuts: Random cuts that are tried to make the path shorter.
-        padding: Distance to obstacles that the path keeps where start and goal do [m]; at least 0.05 mm where not 0.
-            Where they do not, less is kept, and the result's `padding` and message say how much.
+        shortcuts: Random shortcuts to try.
+        padding: Distance to obstacles that the path keeps if start and goal do [m]; at least 0.05 mm if not 0. If they
+            do not, less is kept, and the result's `padding` and message say how much.
         velocity_scaling: Share of the velocity limits, above 0 and at most 1.
         acceleration_scaling: Share of the acceleration and jerk limits.
-        effort_limits: Also keep to the efforts that the motors can give.
-        efforts: The arm's inverse dynamics, for example with a payload; that of the chain if not given.
+        effort_limits: Also keep the effort limits of the joints.
+        efforts: Inverse dynamics of the arm, for example with a payload; those of the chain if not given.
         period: Longest time between two samples of the trajectory [s].
-        snapshot: The world to plan in; the current one when not given.
+        snapshot: World to plan in; the current one if not given.
         cancel: Planning ends soon after this is set, or returns True.
-        progress: Is told each phase and the length of the best path so far.
+        progress: Called with each phase and the length of the best path so far.
 
     Raises:
         InputError: The start or goal is no configuration or pose, or an option makes no sense.
-        MissingLimit: A time law is asked for and a joint has no velocity or acceleration limit.
+        MissingLimit: A time law is given and a joint has no velocity or acceleration limit.
     """
     chain = checker.body.chain
     bounds = None
@@ -95,37 +92,41 @@ def plan(
     if effort_limits and efforts is None:
         efforts = chain_efforts(chain)
     warm_up(checker)
-    watch = Deadline(timeout, cancel, progress)
+    deadline = Deadline(timeout, cancel, progress)
     path, iterations, count = np.empty((0, chain.n)), 0, 0
     try:
-        watch.enter(PlanPhase.GOALS)
+        deadline.enter(PlanPhase.GOALS)
         begin = checked_start(chain, start)
         space, goals = free_goals(checker, begin, goal, seed, padding, snapshot)
         count = len(goals)
-        watch.enter(PlanPhase.SEARCH)
-        found = find_path(planner, space, begin, goals, seed, watch)
+        deadline.enter(PlanPhase.SEARCH)
+        found = find_path(planner, space, begin, goals, seed, deadline)
         path, iterations = found.path, found.iterations
-        watch.enter(PlanPhase.SMOOTHING, polyline_length(path))
+        deadline.enter(PlanPhase.SMOOTHING, polyline_length(path))
         path = without_repeats(shorten(space, path, tries=shortcuts, seed=seed) if shortcuts else path)
         if bounds is None:
-            return _success(watch, space, padding, path, None, None, iterations, count)
+            return _success(deadline, space, padding, path, None, None, iterations, count)
         if len(path) == 1:
-            trajectory, seen = resting(chain, path[0], period), None
-            return _success(watch, space, padding, np.vstack([path, path]), trajectory, seen, iterations, count)
+            trajectory, verification = resting(chain, path[0], period), None
+            return _success(
+                deadline, space, padding, np.vstack([path, path]), trajectory, verification, iterations, count
+            )
         blended = BlendedPath(path, np.zeros(len(path) - 2)) if law is TimeLaw.RUCKIG else round_corners(space, path)
-        watch.enter(PlanPhase.TIME_LAW, polyline_length(path))
-        trajectory, seen = timed_trajectory(blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period)
+        deadline.enter(PlanPhase.TIME_LAW, polyline_length(path))
+        trajectory, verification = timed_trajectory(
+            blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period
+        )
         trajectory = replace(trajectory, joint_names=chain.joint_names)
-        watch.enter(PlanPhase.VERIFICATION, polyline_length(path))
-        seen = seen.compared(trajectory, space.unpadded)
-        watch.check()
-        if not seen.passed:
-            raise Stopped(PlanStatus.NOT_VALID, _why_not(seen))
-        return _success(watch, space, padding, path, trajectory, seen, iterations, count)
+        deadline.enter(PlanPhase.VERIFICATION, polyline_length(path))
+        verification = verification.with_collisions(trajectory, space.unpadded)
+        deadline.check()
+        if not verification.passed:
+            raise Stopped(PlanStatus.NOT_VALID, _why_not(verification))
+        return _success(deadline, space, padding, path, trajectory, verification, iterations, count)
     except Stopped as end:
-        return PlanResult(end.status, end.message, path, None, None, watch.timings(), iterations, count)
+        return PlanResult(end.status, end.message, path, None, None, deadline.timings(), iterations, count)
     except (LawRejected, NoTimeLaw) as error:
-        return PlanResult(PlanStatus.NOT_VALID, str(error), path, None, None, watch.timings(), iterations, count)
+        return PlanResult(PlanStatus.NOT_VALID, str(error), path, None, None, deadline.timings(), iterations, count)
 
 
 def free_goals(
@@ -133,27 +134,27 @@ def free_goals(
 ) -> tuple[PlanningSpace, Array]:
     """The space to plan in and the goals in it that are free.
 
-    Where start or goal touch only by the padding, it is made smaller.
+    Where start or goal touch only by the padding, it is reduced.
     """
     chain = checker.body.chain
-    picture = checker.world.snapshot() if snapshot is None else snapshot
+    snapshot = checker.world.snapshot() if snapshot is None else snapshot
     goals = joint_goals(chain, goal, start, seed)
     blocked = None
     for robot in padded_checkers(checker, padding):
-        if bool(robot.check(start, snapshot=picture)):
+        if bool(robot.check(start, snapshot=snapshot)):
             blocked = "start"
             continue
-        free = goals[~robot.check(goals, snapshot=picture)]
+        free = goals[~robot.check(goals, snapshot=snapshot)]
         if not len(free):
             others = more_goals(chain, goal, start, seed)
-            free = others[~robot.check(others, snapshot=picture)] if len(others) else others
+            free = others[~robot.check(others, snapshot=snapshot)] if len(others) else others
         if len(free):
-            return PlanningSpace.around(robot, start, free, snapshot=picture, original=checker), free
+            return PlanningSpace.around(robot, start, free, snapshot=snapshot, original=checker), free
         blocked = "goal"
     if blocked == "start":
-        names = touching(checker, start, picture)
-        raise Stopped(PlanStatus.START_IN_COLLISION, f"the start collides{names}; move the arm free first")
-    names = touching(checker, goals[0], picture)
+        names = touching(checker, start, snapshot)
+        raise Stopped(PlanStatus.START_IN_COLLISION, f"the start collides{names}; move the arm away first")
+    names = touching(checker, goals[0], snapshot)
     raise Stopped(PlanStatus.GOAL_IN_COLLISION, f"each of {len(goals)} goals collides, the nearest one{names}")
 
 
@@ -166,7 +167,7 @@ def padded_checkers(checker: Checker, padding: float) -> Iterator[Checker]:
 
 
 def touching(checker: Checker, q: Array, snapshot: WorldSnapshot) -> str:
-    """What a configuration touches, in words; by covering spheres, so it may name a near miss too."""
+    """Text of what a configuration touches; by covering spheres, so it may name a near miss too."""
     near = checker.distances(q, snapshot=snapshot)
     hits = [
         f"{link} with {near.object_names[index]}"
@@ -186,26 +187,28 @@ def polyline_length(path: Array) -> float:
     return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
 
 
-def _why_not(seen: Verification) -> str:
-    if seen.collision_time is not None:
-        return f"the finished trajectory touches something at {seen.collision_time:.3f} s; plan again or add padding"
-    return f"the finished trajectory jumps by {seen.jump:.3g} between two samples"
+def _why_not(verification: Verification) -> str:
+    if verification.collision_time is not None:
+        return f"the finished trajectory collides at {verification.collision_time:.3f} s; plan again or add padding"
+    return f"the finished trajectory jumps by {verification.jump:.3g} between two samples"
 
 
 def _success(
-    watch: Deadline,
+    deadline: Deadline,
     space: PlanningSpace,
     wanted: float,
     path: Array,
     trajectory: JointTrajectory | None,
-    seen: Verification | None,
+    verification: Verification | None,
     iterations: int,
     goals: int,
 ) -> PlanResult:
     text = "found a path" if trajectory is None else f"found a trajectory of {trajectory.times[-1]:.2f} s"
     text += padding_text(space, wanted)
-    spent = watch.timings()
-    return PlanResult(PlanStatus.SUCCESS, text, path, trajectory, seen, spent, iterations, goals, padding=space.padding)
+    spent = deadline.timings()
+    return PlanResult(
+        PlanStatus.SUCCESS, text, path, trajectory, verification, spent, iterations, goals, padding=space.padding
+    )
 
 
 def padding_text(space: PlanningSpace, wanted: float) -> str:
@@ -221,9 +224,9 @@ _ready: set[str] = set()
 
 
 def warm_up(checker: Checker) -> None:
-    """Runs every compiled function once. Takes half a minute after installation, a second or two in a new process.
+    """Runs every compiled function once: half a minute after installation, a second or two in a new process.
 
-    `plan` does this at its first call, before its clock starts; a node does it when it is configured.
+    `plan` does this at its first call, before its timeout counts; a node does it when it is configured.
     """
     chain = checker.body.chain
     name = f"{chain.robot_name}/{chain.base}/{chain.tip}/{chain.n}"

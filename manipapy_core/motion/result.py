@@ -1,4 +1,4 @@
-"""What a planner answers: an honest status with its reason, the path, the trajectory, and where the time went."""
+"""Result of planning: status and reason, path, trajectory, verification, time per phase."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .verify import Verification
 
 
 class PlanStatus(enum.Enum):
-    """How planning ended. The second value is the number that MoveIt gives to the same cause (MoveItErrorCodes)."""
+    """How planning ended; the second value is the number of the same cause in moveit_msgs/MoveItErrorCodes."""
 
     SUCCESS = "success", 1
     START_IN_COLLISION = "start in collision", -10
@@ -21,13 +21,13 @@ class PlanStatus(enum.Enum):
     GOAL_IN_COLLISION = "goal in collision", -12
     GOAL_OUTSIDE_LIMITS = "goal outside limits", -27
     UNREACHABLE = "goal out of reach", -31
-    """No joint positions bring the tip there."""
+    """No joint positions reach the pose."""
     NO_PATH = "no path found", -1
-    """The planner gave up before its time was over."""
+    """The planner ended without a path before the timeout."""
     TIMEOUT = "timeout", -6
     CANCELLED = "cancelled", -7
     SINGULAR = "too close to a singularity", -13
-    """A straight motion of the tip would need joints far too fast."""
+    """A straight motion of the tip would need joint velocities far beyond their limits."""
     NOT_VALID = "motion is not valid", -2
     """A path was found, but no trajectory along it keeps to all limits and free of collisions."""
 
@@ -36,7 +36,7 @@ class PlanStatus(enum.Enum):
 
 
 class PlanPhase(enum.Enum):
-    """What planning is busy with."""
+    """Phases of planning."""
 
     GOALS = "goals"
     SEARCH = "search"
@@ -47,7 +47,7 @@ class PlanPhase(enum.Enum):
 
 @dataclass(frozen=True)
 class Timings:
-    """Where the time went [s]."""
+    """Time spent per phase [s]."""
 
     goals: float = 0.0
     search: float = 0.0
@@ -59,26 +59,26 @@ class Timings:
 
 @dataclass(frozen=True, eq=False)
 class PlanResult:
-    """The answer of `plan`."""
+    """Result of `plan` and `straight_tip_motion`."""
 
     status: PlanStatus
     message: str
-    """What happened, and what can be done about it."""
+    """The reason, and what to do about it."""
     path: Array = field(default_factory=lambda: np.empty((0, 0)))
     """Corners of the path before they are rounded [rad or m], shape (points, n); empty without one."""
     trajectory: JointTrajectory | None = None
-    """Verified; None unless planning succeeded and a time law was asked for."""
+    """Verified; None unless planning succeeded with a time law."""
     verification: Verification | None = None
     timings: Timings = Timings()
     iterations: int = 0
     """Of the search."""
     goals: int = 0
-    """How many joint goals there were to choose from."""
+    """Number of joint goals to choose from."""
 
     fraction: float = 1.0
-    """Of a straight motion of the tip: how far it can be followed."""
+    """Of a straight motion of the tip: share that can be followed."""
     padding: float = 0.0
-    """Distance to everything that the path keeps for certain [m]."""
+    """Distance to obstacles that the path is certain to keep [m]."""
 
     @property
     def success(self) -> bool:

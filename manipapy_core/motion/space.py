@@ -1,4 +1,4 @@
-"""Where a planner searches: limits, a fixed picture of the world, and how finely motions are looked at."""
+"""Planning space: joint limits, a snapshot of the world, and how finely motions are checked."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ RANGE = 1.0
 STEP = 1.0 / 32.0
 """Joint distance of samples while searching [rad or m]."""
 MARGIN = 0.5 * np.pi
-"""How far beyond start and goals a joint that could go farther is searched [rad or m]."""
+"""How far beyond start and goals the search goes, within the limits [rad or m]."""
 LOSS = 1e-5
-"""What single precision takes away from the checker's safety margin over an arm's length [m]."""
+"""Rounding error of single precision over an arm's length, taken off the checker's safety margin [m]."""
 PADDING = 5e-4
-"""How much thicker the robot is while a path is sought [m], so that the finished motion passes at its own size."""
+"""Added to the robot during the search [m], so that the finished motion passes without it."""
 THICKER = 2e-3
-"""How thick the robot is at first sight [m]: more, and neighbouring links of some arms always touch."""
+"""Added to the robot in a first, coarse check [m]; with more, neighbouring links of some arms always touch."""
 
 
 @dataclass(eq=False)
 class PlanningSpace:
-    """One robot in one world at one moment. Threads may share it."""
+    """One robot in one snapshot of the world. Thread-safe."""
 
     checker: Checker
     original: Checker
@@ -45,12 +45,12 @@ class PlanningSpace:
     """Where samples are drawn [rad or m], shape (n,)."""
     upper: Array
     reaches: Array
-    """How far a point of the arm can move per joint motion [m/rad or 1], shape (n,); never too small."""
+    """Upper bound of the motion of any point of the arm per joint motion [m/rad or 1], shape (n,)."""
     code: NDArray[np.int64]
-    """As `edges` numbers it."""
+    """Addresses for compiled code, in the order of `edges`."""
     no_weights: Array
-    books: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
-    """Motions and samples looked at."""
+    counters: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    """Motions and samples checked."""
     _scratch: threading.local = field(default_factory=threading.local)
 
     @classmethod
@@ -68,8 +68,8 @@ class PlanningSpace:
         Args:
             original: The checker without the padding of this space; itself if not given.
         """
-        picture = checker.world.snapshot() if snapshot is None else snapshot
-        limits, raw = checker.body.chain.limits, checker.raw(picture)
+        snapshot = checker.world.snapshot() if snapshot is None else snapshot
+        limits, raw = checker.body.chain.limits, checker.raw(snapshot)
         corners = np.vstack([start, goals])
         lower = np.maximum(limits.lower, corners.min(axis=0) - 2.0 * MARGIN)
         upper = np.minimum(limits.upper, corners.max(axis=0) + 2.0 * MARGIN)
@@ -77,10 +77,10 @@ class PlanningSpace:
             checker,
             checker if original is None else original,
             raw,
-            picture,
+            snapshot,
             lower,
             upper,
-            reaches_of(checker.body, picture),
+            reaches_of(checker.body, snapshot),
             _code_of(raw),
             np.zeros(start.size),
         )
@@ -94,7 +94,7 @@ class PlanningSpace:
 
     @cached_property
     def certifying_weights(self) -> Array:
-        """For `edges.is_free`: samples so dense that they speak for all that is between them, shape (n,).
+        """For `edges.is_free`: samples so dense that what is free at them is free in between, shape (n,).
 
         Every point of the arm is then nearer to where it was at a sample than the robot is thickened here. Where there
         is padding, motions found free keep the safety margin of a checker without it.
@@ -103,12 +103,12 @@ class PlanningSpace:
 
     @property
     def padding(self) -> float:
-        """How much thicker the robot is here than it was handed in [m]."""
+        """Thickness added to the original robot [m]."""
         return self.checker.padding - self.original.padding
 
     @cached_property
     def unpadded(self) -> PlanningSpace:
-        """The same with the robot as it was handed in."""
+        """The same with the original robot."""
         return self if self.original is self.checker else self._with(self.original)
 
     @cached_property
@@ -125,24 +125,24 @@ class PlanningSpace:
         return replace(self, checker=checker, raw=raw, code=_code_of(raw), _scratch=threading.local())
 
     def is_free(self, a: Array, b: Array) -> bool:
-        """Whether the straight motion from a to b, shape (n,) each, is free for certain."""
+        """Whether the straight motion from a to b, shape (n,) each, is certainly free."""
         return self.first_blocked(np.stack([a, b])) < 0
 
-    def looks_free(self, a: Array, b: Array) -> bool:
-        """Whether it is free at samples a `STEP` apart; quick, and nothing is certain between them."""
-        return bool(edges.is_free(self.code, a, b, STEP, self.no_weights, self.work(), self.books))
+    def is_free_at_samples(self, a: Array, b: Array) -> bool:
+        """Whether the motion is free at samples a `STEP` apart; fast, and not certain between them."""
+        return bool(edges.is_free(self.code, a, b, STEP, self.no_weights, self.work(), self.counters))
 
     def first_blocked(self, rows: Array) -> int:
-        """First piece of a polyline (points, n) that is not free for certain; -1 if all are."""
+        """First piece of a polyline (points, n) that is not certainly free; -1 if all are."""
         thick, rows = self.thicker, np.ascontiguousarray(rows)
         blocked = edges.first_uncertain(
             thick.code, self.code, rows, STEP, thick.certifying_weights, self.certifying_weights, self.work(),
-            self.books,
+            self.counters,
         )  # fmt: skip
         return int(blocked)
 
     def collides(self, q: Array) -> NDArray[np.bool_]:
-        """Of configurations (N, n), in this space's own picture of the world."""
+        """Whether configurations (N, n) collide in the snapshot of this space, shape (N,)."""
         rows = np.ascontiguousarray(q, dtype=np.float64)
         out = np.empty(len(rows), dtype=np.bool_)
         from ..geometry.codegen.engine import checker_code
@@ -157,7 +157,7 @@ def _code_of(raw: RawChecker) -> NDArray[np.int64]:
 
 
 def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:
-    """A bound on the motion of every point of the arm, and of what it carries, per motion of each joint.
+    """Upper bound of the motion of any point of the arm and its load, per motion of each joint.
 
     By the triangle inequality over the frames of the bodies: a joint's axis passes through the origin of its body's
     frame, so a point turns about it at most at the sum of the distances in between.

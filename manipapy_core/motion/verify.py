@@ -1,4 +1,4 @@
-"""The last look at a trajectory: all that may go wrong, on a dense grid, as a controller will interpolate it."""
+"""Verification of a trajectory as the controller interpolates it: limits, efforts and collisions between samples."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ..typing import Array
 from .space import STEP, PlanningSpace
 
 Efforts = Callable[[Array, Array, Array], Array]
-"""Takes positions, velocities and accelerations (N, n), gives the efforts of the joints [N m or N], shape (N, n)."""
+"""Inverse dynamics: positions, velocities, accelerations (N, n) to joint efforts [N m or N], shape (N, n)."""
 
 TOLERANCE = 1e-6
 """Relative to each limit."""
 POSITION_TOLERANCE = 1e-6
-"""Beyond a position limit [rad or m]: a start that is measured may be outside by its noise."""
-MOST_LOOKS = 4_000_000
+"""Beyond a position limit [rad or m]: a measured start may be outside by its noise."""
+MAX_SAMPLES = 4_000_000
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What the dense grid showed. Ratios are to the limit of the joint, 1 is at the limit."""
+    """Result of `verify`. Ratios are to the limit of the joint; 1 is at the limit."""
 
     velocity: float
     acceleration: float
@@ -39,11 +39,11 @@ class Verification:
     outside: float
     """Farthest beyond a position limit [rad or m]; 0 if never."""
     jump: float
-    """Largest step at a sample that the samples around it do not explain [rad or m]."""
+    """Largest step between samples beyond what the velocity limits allow [rad or m]."""
     collision_time: float | None
-    """When it first collides [s]; None if never, or if nothing was asked."""
-    looks: int
-    """Configurations compared with the world."""
+    """Time of the first collision [s]; None without one, or if collisions were not checked."""
+    samples: int
+    """Configurations checked for collisions."""
 
     @property
     def within_limits(self) -> bool:
@@ -60,14 +60,14 @@ class Verification:
 
     @property
     def stretch(self) -> float:
-        """By how much the motion must be slower to keep to its rates; efforts need a new look."""
+        """Factor on all times that brings velocity, acceleration and jerk to their limits; efforts are not included."""
         needed = max(self.velocity, np.sqrt(self.acceleration), np.cbrt(self.jerk))
         return float(needed) * (1.0 + 0.1 * TOLERANCE) if needed > 1.0 else 1.0
 
-    def compared(self, trajectory: JointTrajectory, space: PlanningSpace) -> Verification:
-        """The same with a dense comparison with the world."""
-        hit, looks = first_collision(Spline.of(trajectory), space)
-        return replace(self, collision_time=hit, looks=looks)
+    def with_collisions(self, trajectory: JointTrajectory, space: PlanningSpace) -> Verification:
+        """The same with collisions checked too."""
+        hit, samples = first_collision(Spline.of(trajectory), space)
+        return replace(self, collision_time=hit, samples=samples)
 
 
 def verify(
@@ -77,11 +77,11 @@ def verify(
     space: PlanningSpace | None = None,
     efforts: Efforts | None = None,
 ) -> Verification:
-    """Looks at a trajectory between its samples, joined by quintic polynomials.
+    """Checks a trajectory, also between its samples, along the quintic polynomials that join them.
 
     Args:
-        space: Compares with the world so densely that nothing between two looks can touch.
-        efforts: The arm's inverse dynamics, if efforts are limited.
+        space: Checks collisions so densely that nothing between two checks can touch.
+        efforts: Inverse dynamics of the arm, if efforts are limited.
     """
     trajectory.states()  # without velocities and accelerations it has jumps that no polynomial shows
     spline = Spline.of(trajectory)
@@ -96,57 +96,57 @@ def verify(
         states = spline.within(segment, np.tile(np.arange(SUBSTEPS + 1) / SUBSTEPS, count))
         torques = efforts(*(np.ascontiguousarray(states[:, order]) for order in range(3)))
         effort = float(np.max(np.abs(torques) / bounds.effort))
-    hit, looks = (None, 0) if space is None else first_collision(spline, space)
-    return Verification(velocity, acceleration, jerk, effort, outside, jump_of(trajectory, bounds), hit, looks)
+    hit, samples = (None, 0) if space is None else first_collision(spline, space)
+    return Verification(velocity, acceleration, jerk, effort, outside, jump_of(trajectory, bounds), hit, samples)
 
 
 def jump_of(trajectory: JointTrajectory, bounds: MotionBounds) -> float:
-    """How far two neighbouring samples are farther apart than the velocity limits explain [rad or m]."""
+    """Largest distance of neighbouring samples beyond what the velocity limits allow [rad or m]."""
     steps = np.abs(np.diff(trajectory.positions, axis=0))
     allowed = np.diff(trajectory.times)[:, None] * bounds.velocity * (1.0 + 1e-3)
     return max(0.0, float(np.max(steps - allowed)))
 
 
 def first_collision(spline: Spline, space: PlanningSpace) -> tuple[float | None, int]:
-    """When it first collides [s], and how many configurations were looked at.
+    """Time of the first collision [s], and number of configurations checked.
 
-    All intervals are looked at with a thicker robot first, and those where that one touches with the robot itself.
+    All segments are checked with a thicker robot first; those where it touches are checked with the robot itself.
     """
-    looks, pending = 0, np.arange(len(spline.lengths))
+    samples, pending = 0, np.arange(len(spline.lengths))
     for robot in (space.thicker, space):
         segment, share = dense_shares(spline, pending, robot)
-        looks += len(share)
+        samples += len(share)
         hits = np.flatnonzero(robot.collides(spline.positions_within(segment, share)))
         pending = np.unique(segment[hits])
         if not len(hits):
-            return None, looks
+            return None, samples
     first = segment[hits[0]]
-    return float(spline.times[first] + share[hits[0]] * spline.lengths[first]), looks
+    return float(spline.times[first] + share[hits[0]] * spline.lengths[first]), samples
 
 
 def dense_shares(spline: Spline, segments: NDArray[np.int64], space: PlanningSpace) -> tuple[NDArray[np.int64], Array]:
-    """Intervals and shares of them, both ends included, so dense that they speak for all in between.
+    """Segments and shares of them, both ends included, so dense that what is free at them is free in between.
 
-    In each interval a joint moves at most by the sizes of its polynomial's terms; that bounds how far points of the
-    arm travel between two looks.
+    In each segment a joint moves at most by the sizes of its polynomial's terms; that bounds how far points of the arm
+    travel between two checks.
     """
     c = np.abs(spline.coefficients[segments, 1:])
     ways = np.abs(np.diff(spline.positions, axis=0))[segments]
     bound = np.minimum(ways + c[:, 1:].sum(axis=1), c.sum(axis=1))
     joint_steps = np.linalg.norm(bound, axis=1) / STEP
     counts = np.ceil(np.maximum(bound @ space.certifying_weights, joint_steps)).astype(np.int64) + 1
-    if counts.sum() > MOST_LOOKS:
-        raise TooManyLooks(int(counts.sum()))
+    if counts.sum() > MAX_SAMPLES:
+        raise TooManySamples(int(counts.sum()))
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(segments, counts), within / np.repeat(np.maximum(counts - 1, 1), counts)
 
 
-class TooManyLooks(InputError):
-    """A trajectory so long that a dense look at it would take minutes."""
+class TooManySamples(InputError):
+    """The trajectory is so long that verifying it would take minutes."""
 
-    def __init__(self, looks: int):
-        super().__init__(f"verifying this trajectory takes {looks:,} looks, at most {MOST_LOOKS:,} are made; cut it up")
-        self.looks = looks
+    def __init__(self, samples: int):
+        super().__init__(f"verifying this trajectory takes {samples:,} checks, more than {MAX_SAMPLES:,}; split it")
+        self.samples = samples
 
 
 def chain_efforts(chain: Chain, gravity: Array = GRAVITY) -> Efforts:

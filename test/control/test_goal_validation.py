@@ -1,4 +1,4 @@
-"""What a goal must be like, and what is said when it is not: code, joint, number, limit, time."""
+"""Validation of goals: a refusal names its code, joint, value, limit and time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def changed(array, index, value):
     return array
 
 
-def test_a_good_goal_is_taken():
+def test_a_valid_goal_is_accepted():
     plan = prepare(UR5, JointTrajectory(TIMES, POINTS, ZERO, ZERO, joint_names=NAMES))
     assert plan.spline.duration == 2.0 and plan.named.all() and not plan.partial
 
@@ -84,7 +84,7 @@ def test_numbers_that_are_not_finite_are_refused_everywhere(which, value):
         ("start time", JointTrajectory(TIMES, POINTS, start_time=np.nan, joint_names=NAMES)),
     ],
 )
-def test_what_cannot_be_executed_is_refused(match, trajectory):
+def test_invalid_trajectories_are_refused(match, trajectory):
     refused(ErrorCode.INVALID_GOAL, match, trajectory)
 
 
@@ -96,11 +96,11 @@ def test_what_cannot_be_executed_is_refused(match, trajectory):
         ("name every joint", ()),
     ],
 )
-def test_joints_that_do_not_fit_are_refused_by_name(match, names):
+def test_invalid_joints_are_refused_by_name(match, names):
     refused(ErrorCode.INVALID_JOINTS, match, JointTrajectory(TIMES, POINTS[:, : len(names)], joint_names=names))
 
 
-def test_a_partial_list_is_taken_or_refused_as_the_settings_say():
+def test_a_partial_list_is_accepted_or_refused_by_the_settings():
     trajectory = JointTrajectory(TIMES, POINTS[:, 2:4], joint_names=NAMES[2:4])
     plan = prepare(UR5, trajectory)
     assert plan.partial and plan.named.tolist() == [False, False, True, True, False, False]
@@ -133,13 +133,13 @@ def test_a_moving_end_may_be_allowed():
     prepare(UR5, moving, settings=ExecutionSettings(allow_moving_end=True))
 
 
-def test_a_trajectory_that_is_over_is_refused_with_the_hint_at_clocks():
+def test_a_trajectory_in_the_past_is_refused_and_clocks_are_named():
     old = JointTrajectory(TIMES, POINTS, start_time=10.0, joint_names=NAMES)
     refused(ErrorCode.OLD_HEADER_TIMESTAMP, "3.000 s ago.*same clock", old, now=15.0)
     prepare(UR5, old, now=11.0)
 
 
-def test_ten_thousand_points_take_a_blink():
+def test_ten_thousand_points_are_validated():
     t = np.linspace(0.01, 100.0, 10_000)
     positions = HOME["ur5"] + 0.3 * np.sin(t)[:, None] * np.ones(6)
     velocities = 0.3 * np.cos(t)[:, None] * np.ones(6)
@@ -148,7 +148,7 @@ def test_ten_thousand_points_take_a_blink():
     prepare(UR5, trajectory)
     started = time.perf_counter()
     plan = prepare(UR5, trajectory)
-    # A blink for a person; generous, because this machine may be busy.
+    # Takes milliseconds; generous for a busy machine.
     assert time.perf_counter() - started < 1.0
     out = np.zeros((3, 6))
     plan.spline.sample(50.0, out)
@@ -171,13 +171,13 @@ def test_tolerances_zero_is_the_default_and_minus_one_checks_nothing():
 
 
 @pytest.mark.parametrize("value", [-2.0, -0.5, np.nan])
-def test_tolerances_that_mean_nothing_are_refused(value):
+def test_invalid_tolerances_are_refused(value):
     trajectory = JointTrajectory(TIMES, POINTS, joint_names=NAMES)
     bad = GoalTolerances(path=[JointTolerance("elbow_joint", value)])
     refused(ErrorCode.INVALID_GOAL, "elbow_joint.*−1 for no check", trajectory, bad)
     refused(ErrorCode.INVALID_GOAL, "goal_time", trajectory, GoalTolerances(goal_time=value))
 
 
-def test_a_tolerance_for_a_joint_that_is_not_there_is_refused():
+def test_a_tolerance_for_an_unknown_joint_is_refused():
     bad = GoalTolerances(goal=[JointTolerance("knee", 0.1)])
     refused(ErrorCode.INVALID_JOINTS, "knee", JointTrajectory(TIMES, POINTS, joint_names=NAMES), bad)

@@ -52,7 +52,7 @@ def test_several_poses_are_reached_one_after_the_other():
         assert off[at_pose] < 1e-4 and np.abs(result.trajectory.velocities[at_pose]).max() < 1e-9
 
 
-def test_an_obstacle_ends_the_line():
+def test_an_obstacle_blocks_the_line():
     body = arm("ur5")[2]
     chain, q = body.chain, READY["ur5"]
     T = kinematics.forward(chain, q)
@@ -66,7 +66,7 @@ def test_an_obstacle_ends_the_line():
     assert (reached[1, 3] - T[1, 3]) / 0.3 == pytest.approx(result.fraction, abs=0.02)
 
 
-def test_singularities_and_the_end_of_reach_are_told_apart():
+def test_singular_and_unreachable_are_different_statuses():
     checker = Checker(arm("ur5")[2])
     chain, q = checker.body.chain, READY["ur5"]
     far = moved(kinematics.forward(chain, q), 1.5)

@@ -1,4 +1,4 @@
-"""Roadmaps by scipy's shortest paths, the optimal planner by its promise, the potential field by its slope."""
+"""Roadmaps against shortest paths of SciPy, the optimal planner, the potential field against finite differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table():
     return problem("panda", "table", 3)
 
 
-def test_roadmap_answers_many_questions(table):
+def test_roadmap_answers_many_queries(table):
     roadmap = Roadmap.build(table.checker, nodes=600, seed=1)
     solved = 0
     for a, b in ((table.start, table.goal), (table.goal, table.start), (READY["panda"], table.goal)):
@@ -72,7 +72,7 @@ def test_informed_samples_are_inside_their_ellipsoid(table):
     assert len(q) > 50 and np.all(through <= length * (1.0 + 1e-9)) and through.max() > 0.9 * length
 
 
-def test_potential_field_goes_downhill_and_says_when_it_is_stuck(table):
+def test_potential_field_descends_and_reports_when_it_is_stuck(table):
     space = PlanningSpace.around(table.checker, table.start, table.goal[None])
     slope = gradient(space, table.start, table.goal)
     down = table.start - 1e-3 * slope / np.linalg.norm(slope)

@@ -1,4 +1,4 @@
-"""`plan`: every kind of goal, every way to fail, and what it promises about the trajectory."""
+"""`plan`: every kind of goal, every failure status, and the guarantees about the trajectory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_pose_behind_obstacles_is_reached_without_touching(robot):
     motion, seen = result.trajectory, result.verification
     np.testing.assert_allclose(kinematics.forward(chain, motion.positions[-1]), one.T_goal, atol=1e-4)
     np.testing.assert_array_equal(motion.positions[0], one.start)
-    assert seen.passed and seen.looks > 100
+    assert seen.passed and seen.samples > 100
     assert not coal_scene(one).check(motion.positions[::2]).any()
     assert result.goals > (1 if robot == "panda" else 0)
     parts = result.timings
@@ -93,7 +93,7 @@ def test_collisions_at_the_ends_are_named(empty):
     assert goal.trajectory is None
 
 
-def test_limits_of_the_start_are_forgiven_by_a_hair_only(empty):
+def test_a_start_outside_limits_is_accepted_within_the_tolerance_only(empty):
     chain = empty.body.chain
     q = READY["panda"].copy()
     q[0] = chain.limits.upper[0] + 1e-8
@@ -105,7 +105,7 @@ def test_limits_of_the_start_are_forgiven_by_a_hair_only(empty):
     assert plan(empty, READY["panda"], q).status is PlanStatus.GOAL_OUTSIDE_LIMITS
 
 
-def test_an_unreachable_pose_is_told_apart(empty):
+def test_an_unreachable_pose_has_its_own_status(empty):
     T = at(0.0, 0.0, 3.0)
     result = plan(empty, READY["panda"], PoseGoal(T))
     assert result.status is PlanStatus.UNREACHABLE and "mm" in result.message
@@ -125,12 +125,12 @@ def test_an_unreachable_pose_is_told_apart(empty):
         (READY["panda"], "home", InputError),
     ],
 )
-def test_nonsense_is_refused(empty, start, goal, error):
+def test_invalid_starts_and_goals_are_refused(empty, start, goal, error):
     with pytest.raises(error):
         plan(empty, start, goal)
 
 
-def test_options_that_make_no_sense_are_refused(empty):
+def test_invalid_options_are_refused(empty):
     ready = READY["panda"]
     for options in ({"timeout": 0.0}, {"velocity_scaling": 0.0}, {"acceleration_scaling": 1.5}, {"cancel": 3}):
         with pytest.raises(InputError):
@@ -152,26 +152,26 @@ def test_effort_limits_are_kept(empty):
 
 
 @pytest.mark.parametrize("phase", PlanPhase)
-def test_cancel_is_heard_in_every_phase(phase):
+def test_cancel_ends_every_phase(phase):
     one = problem("panda", "cage", 1)
-    wish = threading.Event()
+    cancel = threading.Event()
 
     def progress(now: PlanPhase, cost: float) -> None:
         if now is phase:
-            wish.set()
+            cancel.set()
 
-    result = plan(one.checker, one.start, PoseGoal(one.T_goal), cancel=wish, progress=progress, timeout=60.0)
+    result = plan(one.checker, one.start, PoseGoal(one.T_goal), cancel=cancel, progress=progress, timeout=60.0)
     assert result.status is PlanStatus.CANCELLED and result.trajectory is None
     assert phase.value in result.message and result.status.moveit_code == -7
 
 
-def test_time_that_runs_out_is_told():
+def test_timeout_is_reported():
     one = problem("panda", "slot", 0)
     result = plan(one.checker, one.start, one.goal, timeout=1e-4)
     assert result.status is PlanStatus.TIMEOUT and "allow more time" in result.message
 
 
-def test_a_search_looks_up_between_its_slices():
+def test_a_search_checks_its_deadline_between_slices():
     """It is asked at the beginning of a phase, at its end, and before the first slice of a search."""
     one = problem("panda", "slot", 0)
     looks = []
@@ -200,7 +200,7 @@ def test_a_large_point_cloud_is_planned_around():
     assert not inside.any()
 
 
-def test_verification_sees_a_trajectory_through_an_obstacle():
+def test_verification_finds_a_trajectory_through_an_obstacle():
     one = problem("panda", "table", 0)
     blind = plan(Checker(one.checker.body), one.start, one.goal)
     from manipapy_core.motion import PlanningSpace
@@ -223,14 +223,14 @@ def test_ruckig_stays_on_the_polyline_and_planners_agree_on_the_ends():
         assert np.linalg.norm(away - share[:, None] * ways, axis=1).min() < 1e-5
 
 
-def test_straight_planner_says_what_is_in_the_way():
+def test_straight_planner_names_the_obstacle():
     one = problem("ur5", "table", 1)
     result = plan(one.checker, one.start, one.goal, planner=Planner.STRAIGHT)
     assert result.status is PlanStatus.NO_PATH and "blocked" in result.message
 
 
 @pytest.mark.parametrize(("robot", "wanted"), [("panda", 0.01), ("ur5", 0.01), ("ur5", 0.001)])
-def test_what_is_kept_of_the_padding_is_said_and_is_true(robot, wanted):
+def test_the_padding_that_is_kept_is_reported(robot, wanted):
     one = problem(robot, "table", 1)
     result = plan(one.checker, one.start, PoseGoal(one.T_goal), padding=wanted, timeout=60.0)
     assert result.success, result.message

@@ -1,4 +1,4 @@
-"""RRT-Connect and shortcuts: valid by coal, the same for the same seed, and made of what the tables say."""
+"""RRT-Connect and shortcuts: collision-free by coal, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_paths_are_free_by_coal_and_get_shorter(robot, kind):
         assert np.all((rows >= limits.lower) & (rows <= limits.upper))
 
 
-def test_the_truth_can_fail():
+def test_coal_finds_collisions_on_the_straight_line():
     one = problem("panda", "table", 0)
     assert coal_scene(one).check(dense(np.stack([one.start, one.goal]), 0.02)).any()
 
@@ -117,7 +117,7 @@ def test_random_numbers_are_even():
         assert np.abs(counts - 400).max() < 100
 
 
-def test_certain_motions_are_seen_by_samples_of_any_density():
+def test_certified_motions_are_free_at_samples_of_any_density():
     """What is called free for certain has no collision at 50 samples per step of the search."""
     one = problem("ur5", "shelf", 0)
     space = space_of(one)
@@ -126,9 +126,9 @@ def test_certain_motions_are_seen_by_samples_of_any_density():
     a = rng.uniform(lower, upper, (400, 6))
     b = a + rng.normal(scale=0.3, size=a.shape)
     certain = [space.is_free(x, y) for x, y in zip(a, b)]
-    looked = [space.looks_free(x, y) for x, y in zip(a, b)]
+    at_samples = [space.is_free_at_samples(x, y) for x, y in zip(a, b)]
     assert 20 < sum(certain) < 380
-    assert not any(c and not s for c, s in zip(certain, looked))
+    assert not any(c and not s for c, s in zip(certain, at_samples))
     for x, y in (pair for pair, free in zip(zip(a, b), certain) if free):
         assert not one.checker.check(dense(np.stack([x, y]), STEP / 50)).any()
 

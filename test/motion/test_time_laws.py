@@ -115,7 +115,7 @@ def test_efforts_are_kept_and_make_motions_slower():
     assert np.max(np.abs(tau) / weak.effort) > 0.9
 
 
-def test_an_arm_that_cannot_hold_itself_is_told_so():
+def test_an_arm_that_cannot_hold_itself_is_refused():
     _, chain, _ = arm("ur5")
     bounds = motion_bounds(chain, effort=True)
     feeble = replace(bounds, effort=np.ones(6))

@@ -291,7 +291,7 @@ def _skewed_quaternion() -> MotionRequest:
         (MotionRequest(kind=MotionRequest.NAMED, named="nowhere"), None, "home"),
         (MotionRequest(kind=MotionRequest.POSE, links=["tool0"]), None, "one pose per link"),
         (to_links({"moon": np.eye(4)}), None, "moon"),
-        (to_links({"base_link": np.eye(4)}), None, "stands still"),
+        (to_links({"base_link": np.eye(4)}), None, "not moved by any joint"),
         (to_links({"forearm_link": np.eye(4), "tool0": np.eye(4)}), -31, "together"),
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, str) else "",

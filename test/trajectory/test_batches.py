@@ -1,4 +1,4 @@
-"""Many motions at once are the same as one at a time."""
+"""Batches of point-to-point motions are the same as single motions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_memory_can_be_reused():
     assert np.shares_memory(many.positions, out) and np.isfinite(out).all()
 
 
-def test_nonsense_is_refused():
+def test_invalid_input_is_refused():
     with pytest.raises(ShapeError):
         joint_trajectories(np.zeros(6), np.ones(6), 1.0, 10)
     with pytest.raises(ShapeError):

@@ -1,4 +1,4 @@
-"""Splines through points: ends, order, continuity, agreement with SciPy."""
+"""Splines through points against SciPy, and the curves that control adds to them: corrections and stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Straight motions against the checker, from compiled code.
+"""Collision checks of straight joint motions, from compiled code.
 
 The checker's machine code is called by its address, a plain number at run time, so that what Numba compiles (and keeps
 on disk) serves every robot and every world.
@@ -16,12 +16,12 @@ from numba.extending import intrinsic
 
 from ...jit import njit
 
-MOST_STRIDES = 1 << 20
-"""Of one motion: a step that is far too small must not make a call last for minutes."""
+MAX_STRIDES = 1 << 20
+"""Of one motion, so that a step far too small does not make a call last for minutes."""
 
 
 def _call_by_address(typing_context, address, a, b, c, d, e):  # type: ignore[no-untyped-def]
-    """Calls a function of five 64-bit numbers that gives one."""
+    """Calls a function of five 64-bit numbers that returns one."""
     signature = types.int64(*[types.int64] * 6)
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
@@ -35,11 +35,11 @@ def _call_by_address(typing_context, address, a, b, c, d, e):  # type: ignore[no
 call_five: Any = intrinsic(_call_by_address)
 
 PIECES = 16
-"""A motion that is not clear at first sight is cut into so many."""
+"""Into which a motion is cut that the thick robot cannot clear."""
 EDGE, CHECK, SCENE, LANES = range(4)
-"""What the `code` of a planning space holds: two addresses of code, the tables, how many samples go together."""
+"""Contents of the `code` of a planning space: addresses of two functions and of the scene, and SIMD lanes."""
 COUNTED_EDGES, COUNTED_SAMPLES = range(2)
-"""What `books` counts."""
+"""Indices in `counters`."""
 
 
 @njit(cache=True, nogil=True)
@@ -80,23 +80,23 @@ def samples_of(a, b, step, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def is_free(code, a, b, step, weights, work, books):  # type: ignore[no-untyped-def]
+def is_free(code, a, b, step, weights, work, counters):  # type: ignore[no-untyped-def]
     """Whether the straight motion from a to b is free at its samples, both ends included."""
     wanted = samples_of(a, b, step, weights) + 1.0
-    strides = min(max(1, math.ceil(wanted / code[LANES])), MOST_STRIDES)
-    books[COUNTED_EDGES] += 1
-    books[COUNTED_SAMPLES] += strides * code[LANES]
+    strides = min(max(1, math.ceil(wanted / code[LANES])), MAX_STRIDES)
+    counters[COUNTED_EDGES] += 1
+    counters[COUNTED_SAMPLES] += strides * code[LANES]
     return call_five(code[EDGE], code[SCENE], a.ctypes.data, b.ctypes.data, strides, work.ctypes.data) == 0
 
 
 @njit(cache=True, nogil=True)
-def is_certain(thick, fine, a, b, step, thick_weights, fine_weights, work, books):  # type: ignore[no-untyped-def]
+def is_certain(thick, fine, a, b, step, thick_weights, fine_weights, work, counters):  # type: ignore[no-untyped-def]
     """Whether a motion is free between its samples too.
 
     A thicker robot may be looked at less densely. Only the parts of a motion where that one touches something are
     looked at with the finer one.
     """
-    if is_free(thick, a, b, step, thick_weights, work, books):
+    if is_free(thick, a, b, step, thick_weights, work, counters):
         return True
     n = a.shape[0]
     begin, end = np.empty(n), np.empty(n)
@@ -104,21 +104,21 @@ def is_certain(thick, fine, a, b, step, thick_weights, fine_weights, work, books
         for j in range(n):
             begin[j] = a[j] + (b[j] - a[j]) * (piece / PIECES)
             end[j] = a[j] + (b[j] - a[j]) * ((piece + 1) / PIECES)
-        if is_free(thick, begin, end, step, thick_weights, work, books):
+        if is_free(thick, begin, end, step, thick_weights, work, counters):
             continue
-        if not is_free(fine, begin, end, step, fine_weights, work, books):
+        if not is_free(fine, begin, end, step, fine_weights, work, counters):
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def first_uncertain(thick, fine, rows, step, thick_weights, fine_weights, work, books):  # type: ignore[no-untyped-def]
-    """Number of the first piece of a polyline (rows, n) that is not free for certain; -1 if all are."""
+def first_uncertain(thick, fine, rows, step, thick_weights, fine_weights, work, counters):  # type: ignore[no-untyped-def]
+    """Number of the first piece of a polyline (rows, n) that is not certainly free; -1 if all are."""
     n = rows.shape[1]
     begin, end = np.empty(n), np.empty(n)
     for i in range(rows.shape[0] - 1):
         for j in range(n):
             begin[j], end[j] = rows[i, j], rows[i + 1, j]
-        if not is_certain(thick, fine, begin, end, step, thick_weights, fine_weights, work, books):
+        if not is_certain(thick, fine, begin, end, step, thick_weights, fine_weights, work, counters):
             return i
     return -1

@@ -1,4 +1,4 @@
-"""RRT-Connect of the package ompl on the same checker, for those who want it by name, and to compare with."""
+"""RRT-Connect of the package ompl on the same checker, to compare with."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..space import RANGE, STEP, PlanningSpace
 from .registry import FoundPath
 
 SLICE = 0.05
-"""Seconds between two looks at whether planning is to end."""
+"""Between two checks of the deadline [s]."""
 
 
-def ompl_path(space: PlanningSpace, start: Array, goals: Array, watch: Deadline) -> FoundPath:
-    """A path by ompl's RRT-Connect, motions looked at by our checker, free for certain.
+def ompl_path(space: PlanningSpace, start: Array, goals: Array, deadline: Deadline) -> FoundPath:
+    """A certainly free path by ompl's RRT-Connect, with motions checked by our checker.
 
-    It has random numbers of its own, so each call gives another path.
+    ompl has its own random numbers, so each call returns another path.
 
     Raises:
         Stopped: None was found, or what was found touches something between its samples.
@@ -33,24 +33,24 @@ def ompl_path(space: PlanningSpace, start: Array, goals: Array, watch: Deadline)
     planner.setRange(RANGE)
     setup.setPlanner(planner)
     while True:
-        watch.check()
-        if setup.solve(min(SLICE, max(watch.left, 1e-3))) and setup.haveExactSolutionPath():
+        deadline.check()
+        if setup.solve(min(SLICE, max(deadline.left, 1e-3))) and setup.haveExactSolutionPath():
             break
     states = setup.getSolutionPath().getStates()
     path = np.array([[state[j] for j in range(start.size)] for state in states])
     del vectors
     if space.first_blocked(path) >= 0:
-        raise Stopped(PlanStatus.NO_PATH, "ompl's path touches something between its samples; ask another planner")
+        raise Stopped(PlanStatus.NO_PATH, "ompl's path touches something between its samples; use another planner")
     return FoundPath(path, 0)
 
 
 def simple_setup(
     base: Any, geometric: Any, space: PlanningSpace, start: Array, goals: Array, *, motion_validator: bool
 ) -> tuple[Any, Any]:
-    """ompl's description of the question; the second value must live as long as the first.
+    """ompl's problem description; the second value must live as long as the first.
 
     Args:
-        motion_validator: Motions go to our checker whole; otherwise ompl asks configuration by configuration.
+        motion_validator: Our checker checks whole motions; otherwise ompl checks single configurations.
     """
     n = start.size
     vectors = base.RealVectorStateSpace(n)
@@ -88,7 +88,7 @@ def _motion_validator(base: Any, information: Any, space: PlanningSpace, n: int)
         def checkMotion(self, first: Any, second: Any, *_: Any) -> bool:
             a = np.array([first[j] for j in range(n)])
             b = np.array([second[j] for j in range(n)])
-            return space.looks_free(a, b)
+            return space.is_free_at_samples(a, b)
 
     return Straight(information)
 

@@ -1,4 +1,4 @@
-"""Towards the shortest path: a first one by RRT-Connect, then a roadmap that grows only where shorter ones can be.
+"""Asymptotically optimal planning: a first path by RRT-Connect, then an informed PRM* roadmap.
 
 The roadmap joins as many neighbours as PRM* does, so the shortest path through it approaches the optimum (Karaman and
 Frazzoli, 2011). Samples are drawn from the ellipsoids of all points by which a path could be shorter than the best one
@@ -18,17 +18,17 @@ from .roadmap import Roadmap
 from .shortcut import shorten
 
 BATCHES = 12
-"""Deterministic as long as the time lasts."""
+"""Of samples; a fixed number, so that the result is deterministic without a timeout."""
 BATCH = 200
 RESERVE = 0.25
-"""Share of the time that is left for what comes after the search."""
+"""Share of the timeout for the phases after the search."""
 
 
 def shortest_path(
-    space: PlanningSpace, start: Array, goals: Array, seed: int, watch: Deadline, batches: int = BATCHES
+    space: PlanningSpace, start: Array, goals: Array, seed: int, deadline: Deadline, batches: int = BATCHES
 ) -> FoundPath:
-    """The shortest path that could be found in the time, never longer than that of RRT-Connect and its shortcuts."""
-    first = first_path(space, start, goals, seed, watch)
+    """The shortest path found in time, never longer than that of RRT-Connect with shortcuts."""
+    first = first_path(space, start, goals, seed, deadline)
     best, iterations = shorten(space, first.path, tries=200, seed=seed), first.iterations
     roadmap = Roadmap(space, seed)
     begin = int(roadmap.add(start[None])[0])
@@ -36,12 +36,12 @@ def shortest_path(
     roadmap.add(best[1:-1])
     random = np.random.default_rng(seed)
     for batch in range(batches):
-        if watch.left < RESERVE * watch.timeout:
+        if deadline.left < RESERVE * deadline.timeout:
             break
-        watch.enter(PlanPhase.SEARCH, length_of(best))
+        deadline.enter(PlanPhase.SEARCH, length_of(best))
         roadmap.grow(BATCH, ellipsoid_samples(random, start, goals, length_of(best), BATCH, space))
         try:
-            found = roadmap.shortest(begin, ends, watch)
+            found = roadmap.shortest(begin, ends, deadline)
         except Stopped as end:
             if end.status is PlanStatus.NO_PATH:
                 continue

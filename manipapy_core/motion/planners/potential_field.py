@@ -1,4 +1,4 @@
-"""An artificial potential: the goal pulls, obstacles push (O. Khatib, 1986). Quick and local: it may get stuck."""
+"""Artificial potential field (O. Khatib, 1986): the goal attracts, obstacles repel. Fast, but local: may get stuck."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..space import PlanningSpace
 from .registry import FoundPath
 
 INFLUENCE = 0.15
-"""Obstacles farther away than this do not push [m]."""
+"""Obstacles farther away than this do not repel [m]."""
 PULL, PUSH = 1.0, 2e-3
 """Of the goal [1/rad²] and of obstacles [m²], per link."""
 STRIDE = 0.05
 """Longest step over the joints [rad or m]."""
 SHORTEST = 1e-3
 NUDGE = 1e-4
-"""For differences of the potential [rad or m]: single precision tells distances apart to about 1e-6 m."""
+"""For differences of the potential [rad or m]: single precision resolves distances to about 1e-6 m."""
 MOST_STEPS = 2000
 
 
@@ -32,7 +32,7 @@ def potential(space: PlanningSpace, q: Array, goal: Array) -> Array:
     away = np.linalg.norm(q - goal, axis=1)
     near = space.checker.distances(q, snapshot=space.snapshot).distance.astype(np.float64)
     near = np.clip(near, 1e-3, INFLUENCE)
-    # Far from the goal the pull does not grow any more, or no obstacle could hold it back.
+    # Far from the goal the attraction is constant, or no obstacle could resist it.
     pull = np.where(away < 1.0, 0.5 * away**2, away - 0.5)
     return PULL * pull + PUSH * 0.5 * ((1.0 / near - 1.0 / INFLUENCE) ** 2).sum(axis=1)
 
@@ -45,8 +45,8 @@ def gradient(space: PlanningSpace, q: Array, goal: Array) -> Array:
     return (values[:n] - values[n:]) / (2.0 * NUDGE)
 
 
-def descend(space: PlanningSpace, start: Array, goals: Array, watch: Deadline) -> FoundPath:
-    """Slides downhill to the nearest goal, then tries the others.
+def descend(space: PlanningSpace, start: Array, goals: Array, deadline: Deadline) -> FoundPath:
+    """Gradient descent to the nearest goal, then to the others.
 
     Raises:
         Stopped: It got stuck on the way to every goal.
@@ -55,7 +55,7 @@ def descend(space: PlanningSpace, start: Array, goals: Array, watch: Deadline) -
     for goal in goals:
         q, path, stride = start, [start], STRIDE
         while steps < MOST_STEPS * len(goals):
-            watch.check()
+            deadline.check()
             steps += 1
             if space.is_free(q, goal) and np.linalg.norm(goal - q) <= 4.0 * STRIDE:
                 return FoundPath(np.array([*path, goal]), steps)

@@ -1,4 +1,4 @@
-"""The planners by name: each takes a start and goals in a space and gives a path that is free for certain."""
+"""The planners by name: each returns a certainly free path from a start to one of several goals."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from . import rrt_connect
 if TYPE_CHECKING:
     from .roadmap import Roadmap
 
-PATIENCE = 8 * rrt_connect.SLICE
-"""Iterations after which a search is begun anew for the first time."""
+RESTART_AFTER = 8 * rrt_connect.SLICE
+"""Iterations before the first restart of a search."""
 RESEED = 1_000_003
-"""Added to the seed then, so that neighbouring seeds do not meet."""
-FINEST = 3
-"""How often the samples of a search are made denser when a path turns out to touch something between them."""
+"""Added to the seed at a restart, so that neighbouring seeds do not coincide."""
+REFINEMENTS = 3
+"""Attempts with denser samples, if a path touches something between them."""
 
 
 class Planner(enum.Enum):
-    """Who seeks the path."""
+    """How the path is searched."""
 
     RRT_CONNECT = "rrt connect"
-    """The first path that is found, usually within a millisecond."""
+    """RRT-Connect: the first path found, usually within a millisecond."""
     OPTIMAL = "optimal"
-    """Goes on for the time it is given, and approaches the shortest path."""
+    """Informed PRM*: searches until the timeout and approaches the shortest path."""
     STRAIGHT = "straight"
-    """Only the straight line over the joints."""
+    """Only the straight line in joint space."""
     POTENTIAL_FIELD = "potential field"
-    """Slides down an artificial potential; may get stuck."""
+    """Gradient descent of an artificial potential; may get stuck in a local minimum."""
     OMPL = "ompl"
     """RRT-Connect of the package ompl."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoundPath:
-    """A path that is free for certain."""
+    """A path that is certainly free, also between samples."""
 
     path: Array
     """Corners [rad or m], shape (points, n)."""
@@ -51,50 +51,50 @@ class FoundPath:
 
 
 def find_path(
-    planner: Planner | Roadmap, space: PlanningSpace, start: Array, goals: Array, seed: int, watch: Deadline
+    planner: Planner | Roadmap, space: PlanningSpace, start: Array, goals: Array, seed: int, deadline: Deadline
 ) -> FoundPath:
-    """Asks a planner.
+    """Runs a planner.
 
     Args:
         start: Free [rad or m], shape (n,).
-        goals: Free, any of them will do [rad or m], shape (goals, n).
+        goals: Free, any of them is accepted [rad or m], shape (goals, n).
 
     Raises:
-        Stopped: There is no path, the time is over, or the caller wants no more.
+        Stopped: No path, timeout or cancellation.
     """
     if not isinstance(planner, Planner):
         if planner.space.snapshot is not space.snapshot:
             raise InputError("the world has changed since the roadmap was built; build a new one")
-        return planner.query(start, goals, watch=watch)
+        return planner.query(start, goals, deadline=deadline)
     if planner is Planner.STRAIGHT:
         return straight_line(space, start, goals)
     if planner is Planner.OPTIMAL:
         from .optimal import shortest_path
 
-        return shortest_path(space, start, goals, seed, watch)
+        return shortest_path(space, start, goals, seed, deadline)
     if planner is Planner.POTENTIAL_FIELD:
         from .potential_field import descend
 
-        return descend(space, start, goals, watch)
+        return descend(space, start, goals, deadline)
     if planner is Planner.OMPL:
         from .ompl import ompl_path
 
-        return ompl_path(space, start, goals, watch)
-    return first_path(space, start, goals, seed, watch)
+        return ompl_path(space, start, goals, deadline)
+    return first_path(space, start, goals, seed, deadline)
 
 
 def straight_line(space: PlanningSpace, start: Array, goals: Array) -> FoundPath:
     for goal in goals:
         if space.is_free(start, goal):
             return FoundPath(np.stack([start, goal]), 0)
-    raise Stopped(PlanStatus.NO_PATH, "the straight motion to every goal is blocked; ask another planner")
+    raise Stopped(PlanStatus.NO_PATH, "the straight motion to every goal is blocked; use another planner")
 
 
-def first_path(space: PlanningSpace, start: Array, goals: Array, seed: int, watch: Deadline) -> FoundPath:
-    """RRT-Connect; when its path touches something between its samples, again with denser ones."""
+def first_path(space: PlanningSpace, start: Array, goals: Array, seed: int, deadline: Deadline) -> FoundPath:
+    """RRT-Connect; again with denser samples if its path touches something between them."""
     iterations, step = 0, STEP
-    for _ in range(FINEST):
-        found = uncertain_path(space, start, goals, seed, watch, step)
+    for _ in range(REFINEMENTS):
+        found = uncertain_path(space, start, goals, seed, deadline, step)
         iterations += found.iterations
         if space.first_blocked(found.path) < 0:
             return FoundPath(found.path, iterations)
@@ -103,19 +103,19 @@ def first_path(space: PlanningSpace, start: Array, goals: Array, seed: int, watc
 
 
 def uncertain_path(
-    space: PlanningSpace, start: Array, goals: Array, seed: int, watch: Deadline, step: float = STEP
+    space: PlanningSpace, start: Array, goals: Array, seed: int, deadline: Deadline, step: float = STEP
 ) -> FoundPath:
     """RRT-Connect; what it finds is free at its samples.
 
     Now and then two trees grow into corners from which they hardly ever meet. A search that takes long is therefore
     begun anew with other random numbers, and each time gets twice as long.
     """
-    iterations, patience = 0, PATIENCE
+    iterations, patience = 0, RESTART_AFTER
     while True:
         trees = rrt_connect.Trees.planted(start, goals, seed)
         found = iterations == 0 and rrt_connect.straight(space, trees, step)
         while not found and trees.iterations < patience:
-            watch.check()
+            deadline.check()
             found = rrt_connect.search(space, trees, rrt_connect.SLICE, step) == rrt_connect.FOUND
         iterations += trees.iterations
         if found:

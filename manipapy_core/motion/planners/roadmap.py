@@ -1,8 +1,8 @@
-"""A probabilistic roadmap: built once, it answers many questions in one scene.
+"""Probabilistic roadmap (PRM): built once, it answers many queries in one scene.
 
 After L. Kavraki, P. Švestka, J.-C. Latombe and M. Overmars (1996), with as many neighbours per node as S. Karaman and
 E. Frazzoli ask for (PRM*, 2011): k = 2 e log N. The shortest path through it approaches the shortest there is as it
-grows. Motions are looked at only when a path wants to use them, unless `check_all` looks at all of them beforehand.
+grows. Motions are checked when a path uses them (lazily), unless `check_all` checks all of them beforehand.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHUNK = 512
 
 
 class Roadmap:
-    """Free configurations and the straight motions between neighbours, in one world at one moment.
+    """Free configurations and the straight motions between neighbours, in one snapshot of the world.
 
     One thread at a time may use it.
     """
@@ -45,7 +45,7 @@ class Roadmap:
 
     @classmethod
     def build(cls, checker: Checker, *, nodes: int = 2000, seed: int = 0, padding: float = PADDING) -> Roadmap:
-        """A roadmap of the whole space within the limits, every motion looked at.
+        """A roadmap of the whole space within the limits, with every motion checked.
 
         Args:
             nodes: Free configurations to be drawn.
@@ -78,7 +78,7 @@ class Roadmap:
         self.add(np.concatenate(kept)[:count])
 
     def add(self, q: Array) -> NDArray[np.int64]:
-        """Joins free configurations (N, n) to the map; returns their numbers."""
+        """Joins free configurations (N, n) to the roadmap; returns their indices."""
         first = len(self.nodes)
         self.nodes = np.vstack([self.nodes, q])
         total = len(self.nodes)
@@ -96,26 +96,26 @@ class Roadmap:
         # At least one of the two is new, so no motion is listed twice.
         self.edges = np.vstack([self.edges, fresh])
         self._states = np.append(self._states, np.full(len(fresh), UNKNOWN, dtype=np.int8))
-        ways = self.nodes[fresh[:, 0]] - self.nodes[fresh[:, 1]]
-        self._lengths = np.append(self._lengths, np.linalg.norm(ways, axis=1))
+        offsets = self.nodes[fresh[:, 0]] - self.nodes[fresh[:, 1]]
+        self._lengths = np.append(self._lengths, np.linalg.norm(offsets, axis=1))
         return np.arange(first, total)
 
     def check_all(self) -> None:
-        """Looks at all motions that nobody has looked at yet; paths are still made certain when they are used."""
+        """Checks all unchecked motions at samples; paths are still certified when they are used."""
         unknown = np.flatnonzero(self._states == UNKNOWN)
         ends = self.nodes[self.edges[unknown]]
         hits = self.space.checker.check_edges(ends[:, 0], ends[:, 1], STEP, snapshot=self.space.snapshot)
         self._states[unknown[hits]] = BLOCKED
 
-    def query(self, start: ArrayLike, goals: ArrayLike, *, watch: Deadline | None = None) -> FoundPath:
-        """The shortest path through the map to any of the goals, free for certain.
+    def query(self, start: ArrayLike, goals: ArrayLike, *, deadline: Deadline | None = None) -> FoundPath:
+        """The shortest path through the roadmap to any of the goals, certainly free.
 
         Args:
             start: [rad or m], shape (n,).
             goals: [rad or m], shape (n,) or (goals, n).
 
         Raises:
-            Stopped: The map does not join them, or the start or all goals collide.
+            Stopped: The roadmap does not join them, or the start or all goals collide.
         """
         chain = self.space.checker.body.chain
         begin, ends = checked_rows(start, chain, "start"), checked_rows(goals, chain, "goals")
@@ -125,30 +125,30 @@ class Roadmap:
         if not len(ends):
             raise Stopped(PlanStatus.GOAL_IN_COLLISION, "all goals collide, or are nearer than the padding")
         numbers = self.add(np.vstack([begin, ends]))
-        return self.shortest(int(numbers[0]), numbers[1:], watch)
+        return self.shortest(int(numbers[0]), numbers[1:], deadline)
 
-    def shortest(self, start: int, goals: NDArray[np.int64], watch: Deadline | None = None) -> FoundPath:
-        """The same between nodes of the map."""
+    def shortest(self, start: int, goals: NDArray[np.int64], deadline: Deadline | None = None) -> FoundPath:
+        """The shortest path between nodes of the roadmap."""
         rounds = 0
         while True:
             rounds += 1
-            if watch is not None:
-                watch.check()
+            if deadline is not None:
+                deadline.check()
             usable = np.flatnonzero(self._states != BLOCKED)
-            way, used = self._shortest_over(usable, start, goals)
-            if not len(way):
+            route, used = self._shortest_over(usable, start, goals)
+            if not len(route):
                 raise Stopped(PlanStatus.NO_PATH, f"{len(self.nodes)} nodes of the roadmap do not join start and goal")
             doubtful = [edge for edge in used if self._states[edge] == UNKNOWN]
             for edge in doubtful:
                 free = self.space.is_free(*self.nodes[self.edges[edge]])
                 self._states[edge] = FREE if free else BLOCKED
             if all(self._states[edge] == FREE for edge in used):
-                return FoundPath(self.nodes[way], rounds)
+                return FoundPath(self.nodes[route], rounds)
 
     def _shortest_over(
         self, usable: NDArray[np.int64], start: int, goals: NDArray[np.int64]
     ) -> tuple[list[int], list[int]]:
-        """Nodes and edges of the shortest way over some of the edges; empty without one."""
+        """Nodes and edges of the shortest path over some of the edges; empty without one."""
         ends = np.vstack([self.edges[usable], self.edges[usable][:, ::-1]])
         numbers, lengths = np.tile(usable, 2), np.tile(self._lengths[usable], 2)
         order = np.argsort(ends[:, 0], kind="stable")
@@ -157,17 +157,17 @@ class Roadmap:
         goal = int(goals[np.argmin(cost[goals])])
         if not np.isfinite(cost[goal]):
             return [], []
-        way, used = [goal], []
-        while way[-1] != start:
-            arc = order[via[way[-1]]]
+        route, used = [goal], []
+        while route[-1] != start:
+            arc = order[via[route[-1]]]
             used.append(int(numbers[arc]))
-            way.append(int(ends[arc, 0]))
-        return way[::-1], used[::-1]
+            route.append(int(ends[arc, 0]))
+        return route[::-1], used[::-1]
 
 
 @njit(cache=True, nogil=True)
 def correct_labels(starts, targets, lengths, start):  # type: ignore[no-untyped-def]
-    """Shortest distances from a node, and the arc by which each node is reached, by a queue of nodes to look at again.
+    """Shortest distances from a node, and the arc by which each node is reached, by label correction with a queue.
 
     Args:
         starts: Where the arcs of each node begin, shape (nodes + 1,).

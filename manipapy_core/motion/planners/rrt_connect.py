@@ -2,7 +2,7 @@
 
 After J. Kuffner and S. LaValle, "RRT-Connect: An Efficient Approach to Single-Query Path Planning", ICRA 2000; the
 smaller tree grows. Nothing is random but by the seed. The search runs in slices and keeps its state in arrays, so that
-the caller may look at the clock, or give up, in between.
+the caller can check its deadline in between.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .edges import is_free, next_random, seed_random
 
 FIRST_CAPACITY = 512
 SLICE = 1024
-"""Iterations between two looks at the clock: a few milliseconds."""
+"""Iterations between two checks of the deadline: a few milliseconds."""
 
 SEARCHING, FOUND, FULL = range(3)
 MEETING = 3
-"""Where in `counts` the two nodes stand at which the trees met, after the sizes of the trees and the iterations."""
+"""Index in `counts` of the two nodes at which the trees met, after the sizes of the trees and the iterations."""
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Trees:
         return int(self.counts[2])
 
     def grow(self) -> None:
-        """Room for twice as many nodes."""
+        """Doubles the capacity."""
         self.nodes = np.concatenate([self.nodes, np.empty_like(self.nodes)], axis=2)
         self.parents = np.concatenate([self.parents, np.empty_like(self.parents)], axis=1)
         self.distances = np.empty(self.nodes.shape[2])
@@ -78,14 +78,14 @@ class Trees:
 
 def straight(space: PlanningSpace, trees: Trees, step: float) -> bool:
     """Tries the straight motions from the start to the goals in their order; True if one is free."""
-    goal = int(first_free(space.code, trees.nodes, trees.counts, step, space.no_weights, space.work(), space.books))
+    goal = int(first_free(space.code, trees.nodes, trees.counts, step, space.no_weights, space.work(), space.counters))
     if goal >= 0:
         trees.counts[MEETING:] = 0, goal
     return goal >= 0
 
 
 def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> int:
-    """Goes on with a search: FOUND, or SEARCHING after so many iterations.
+    """Continues a search: FOUND, or SEARCHING after so many iterations.
 
     Args:
         step: Joint distance of the samples of a motion [rad or m].
@@ -95,7 +95,7 @@ def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> 
         answer = int(
             connect(
                 space.code, trees.nodes, trees.parents, trees.counts, trees.random, trees.distances, space.lower,
-                space.upper, RANGE, step, space.no_weights, last, space.work(), space.books,
+                space.upper, RANGE, step, space.no_weights, last, space.work(), space.counters,
             )
         )  # fmt: skip
         if answer != FULL:
@@ -104,20 +104,20 @@ def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> 
 
 
 @njit(cache=True, nogil=True)
-def first_free(code, nodes, counts, step, weights, work, books):  # type: ignore[no-untyped-def]
-    """Number of the first goal that is free in a straight line from the start; -1 for none."""
+def first_free(code, nodes, counts, step, weights, work, counters):  # type: ignore[no-untyped-def]
+    """Index of the first goal that is free in a straight line from the start; -1 for none."""
     begin, end = nodes[0, :, 0].copy(), np.empty(nodes.shape[1])
     for goal in range(counts[1]):
         for j in range(nodes.shape[1]):
             end[j] = nodes[1, j, goal]
-        if is_free(code, begin, end, step, weights, work, books):
+        if is_free(code, begin, end, step, weights, work, counters):
             return goal
     return -1
 
 
 @njit(cache=True, nogil=True)
 def nearest(nodes, count, q, distances):  # type: ignore[no-untyped-def]
-    """Number of the node nearest to q, by looking at all of them."""
+    """Index of the node nearest to q, by comparing all of them."""
     for i in range(count):
         distances[i] = 0.0
     for j in range(nodes.shape[0]):
@@ -159,7 +159,7 @@ def towards(nodes, index, goal, reach, begin, end):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def connect(code, nodes, parents, counts, random, distances, lower, upper, reach, step, weights, last, work, books):  # type: ignore[no-untyped-def]
+def connect(code, nodes, parents, counts, random, distances, lower, upper, reach, step, weights, last, work, counters):  # type: ignore[no-untyped-def]
     n, capacity = nodes.shape[1], nodes.shape[2]
     wish, begin, end, ahead = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     while counts[2] < last:
@@ -171,14 +171,14 @@ def connect(code, nodes, parents, counts, random, distances, lower, upper, reach
             wish[j] = lower[j] + (upper[j] - lower[j]) * next_random(random)
         near = nearest(nodes[tree], counts[tree], wish, distances)
         towards(nodes[tree], near, wish, reach, begin, end)
-        if not is_free(code, begin, end, step, weights, work, books):
+        if not is_free(code, begin, end, step, weights, work, counters):
             continue
         new = add_node(nodes, parents, counts, tree, near, end)
         other = 1 - tree
         near = nearest(nodes[other], counts[other], end, distances)
         while counts[other] < capacity - 1:
             arrived = towards(nodes[other], near, end, reach, begin, ahead)
-            if not is_free(code, begin, ahead, step, weights, work, books):
+            if not is_free(code, begin, ahead, step, weights, work, counters):
                 break
             if arrived:
                 counts[MEETING + tree] = new

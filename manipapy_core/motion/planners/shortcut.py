@@ -1,4 +1,4 @@
-"""Shorter paths through the same free space: corners are skipped, then cut at random, by the seed."""
+"""Path shortening: corners are skipped, then random shortcuts are tried."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from ..space import STEP, PlanningSpace
 from .edges import is_free, next_random, seed_random
 
 TRIES = 100
-"""Random cuts."""
+"""Random shortcuts."""
 FINER = 8.0
-"""How much denser the second attempt looks when the first went through something between its samples."""
+"""Factor on the sampling density of the second attempt, if the first collides between its samples."""
 
 
 def shorten(space: PlanningSpace, path: Array, *, tries: int = TRIES, seed: int = 0) -> Array:
-    """A path from the same start to the same end that is not longer, and free for certain.
+    """A path from the same start to the same end that is not longer and certainly free.
 
     Args:
-        path: Corners of a polyline that is free for certain [rad or m], shape (points, n).
-        tries: Random cuts to be tried.
+        path: Corners of a certainly free polyline [rad or m], shape (points, n).
+        tries: Random shortcuts to try.
     """
     rows = np.ascontiguousarray(path, dtype=np.float64)
     random = np.zeros(1, dtype=np.uint64)
     for step in (STEP, STEP / FINER):
         seed_random(random, seed)
-        shorter, count = cut(space.code, rows, step, space.no_weights, tries, random, space.work(), space.books)
+        shorter, count = cut(space.code, rows, step, space.no_weights, tries, random, space.work(), space.counters)
         if space.first_blocked(shorter[:count]) < 0:
             return shorter[:count].copy()
     seed_random(random, seed)
     weights = space.certifying_weights
-    shorter, count = cut(space.code, rows, STEP, weights, tries, random, space.work(), space.books)
+    shorter, count = cut(space.code, rows, STEP, weights, tries, random, space.work(), space.counters)
     return shorter[:count].copy()
 
 
 @njit(cache=True, nogil=True)
-def cut(code, path, step, weights, tries, random, work, books):  # type: ignore[no-untyped-def]
+def cut(code, path, step, weights, tries, random, work, counters):  # type: ignore[no-untyped-def]
     """Rows of which the first are the corners that are left, and how many those are."""
     n = path.shape[1]
     begin, end = np.empty(n), np.empty(n)
@@ -46,7 +46,7 @@ def cut(code, path, step, weights, tries, random, work, books):  # type: ignore[
     for i in range(path.shape[0]):
         for j in range(n):
             rows[i, j] = path[i, j]
-    count = skip_corners(code, rows, path.shape[0], step, weights, work, books, begin, end)
+    count = skip_corners(code, rows, path.shape[0], step, weights, work, counters, begin, end)
     for _ in range(tries):
         if count < 3:
             break
@@ -54,22 +54,22 @@ def cut(code, path, step, weights, tries, random, work, books):  # type: ignore[
         first, second = next_random(random) * length, next_random(random) * length
         i = point_at(rows, count, min(first, second), begin)
         j = point_at(rows, count, max(first, second), end)
-        if i == j or not is_free(code, begin, end, step, weights, work, books):
+        if i == j or not is_free(code, begin, end, step, weights, work, counters):
             continue
         count = replace_between(rows, count, i, j, begin, end)
     return rows, count
 
 
 @njit(cache=True, nogil=True)
-def skip_corners(code, rows, count, step, weights, work, books, begin, end):  # type: ignore[no-untyped-def]
-    """From each corner straight to the farthest later one that is free, looking at ever nearer ones."""
+def skip_corners(code, rows, count, step, weights, work, counters, begin, end):  # type: ignore[no-untyped-def]
+    """Joins each corner to the farthest later one that is free in a straight line."""
     i = 0
     while i < count - 2:
         j = count - 1
         while j > i + 1:
             for k in range(rows.shape[1]):
                 begin[k], end[k] = rows[i, k], rows[j, k]
-            if is_free(code, begin, end, step, weights, work, books):
+            if is_free(code, begin, end, step, weights, work, counters):
                 for r in range(j, count):
                     move_row(rows, r, i + 1 + r - j)
                 count -= j - i - 1

@@ -1,10 +1,10 @@
-"""Smooth paths through joint space: straight pieces with corners rounded by polynomials.
+"""Smooth paths in joint space: polylines with rounded corners, and cubic splines.
 
 Around a corner P between directions u and v the path is P + u s + (v − u) r(s), where the ramp r goes over from 0 to s
 with a second derivative that rises and falls as a parabola. Direction and curvature are continuous, the path never
 leaves the triangle of the corner, and passes it at 3/16 |v − u| times the radius.
 
-A path through points that lie close together: a cubic spline with continuous curvature, at rest in neither end.
+Points that are close together are joined by a natural cubic spline.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class BlendedPath:
     """A path as a function of the length of its polyline."""
 
     corners: Array
-    """[rad or m], shape (points, n), at least two, no neighbours alike."""
+    """[rad or m], shape (points, n), at least two, neighbours differ."""
     radii: Array
     """How far before and after each inner corner the path is curved [rad or m], shape (points - 2,)."""
 
     @cached_property
     def directions(self) -> Array:
         """Unit vectors of the pieces, shape (points - 1, n)."""
-        ways = np.diff(self.corners, axis=0)
-        return ways / np.linalg.norm(ways, axis=1, keepdims=True)
+        offsets = np.diff(self.corners, axis=0)
+        return offsets / np.linalg.norm(offsets, axis=1, keepdims=True)
 
     @cached_property
     def marks(self) -> Array:
@@ -86,7 +86,7 @@ class BlendedPath:
 
 
 def without_repeats(rows: Array) -> Array:
-    """A polyline without neighbours that are alike, its ends kept."""
+    """A polyline without repeated neighbours; its ends are kept."""
     keep = np.append(True, np.linalg.norm(np.diff(rows, axis=0), axis=1) > SAME_POINT)
     kept = rows[keep]
     if len(kept) > 1:
@@ -114,10 +114,10 @@ def rounded(corners: Array, radius: float) -> BlendedPath:
 
 
 def round_corners(space: PlanningSpace, corners: Array, *, largest: float = np.inf) -> BlendedPath:
-    """The roundest path that is free for certain, if its polyline is.
+    """The path with the largest corner radii that is certainly free, given a polyline that is.
 
     Args:
-        corners: A polyline that is free for certain [rad or m], shape (points, n).
+        corners: A polyline that is certainly free [rad or m], shape (points, n).
         largest: Bound on the radii [rad or m].
     """
     path = BlendedPath(corners, np.minimum(largest_radii(corners), largest))
@@ -137,7 +137,7 @@ def round_corners(space: PlanningSpace, corners: Array, *, largest: float = np.i
 
 
 def _corner_samples(space: PlanningSpace, path: BlendedPath, corner: int) -> Array:
-    """Lengths along a curved piece, dense enough to speak for all of it."""
+    """Lengths along a curved piece, so dense that what is free at them is free in between."""
     fastest = np.abs(path.directions[corner : corner + 2]).max(axis=0)
     radius, mark = path.radii[corner], path.marks[corner + 1]
     count = int(np.ceil(2.0 * radius * float(fastest @ space.certifying_weights))) + 2
@@ -149,11 +149,11 @@ class SplinePath:
     """A natural cubic spline through points, as a function of the length of their polyline."""
 
     corners: Array
-    """[rad or m], shape (points, n), at least two, no neighbours alike."""
+    """[rad or m], shape (points, n), at least two, neighbours differ."""
 
     @classmethod
     def through(cls, points: Array) -> SplinePath:
-        """Repeated points are taken once."""
+        """Through points; repeated neighbours count once."""
         rows = without_repeats(np.asarray(points, dtype=np.float64))
         if len(rows) < 2:
             raise InputError("all points of the path are the same; give at least two that differ")

@@ -1,10 +1,8 @@
-"""When a path is where: pieces of constant acceleration, averaged over a short window so that nothing jerks.
+"""Time laws: from a path to a trajectory that keeps every limit; time-optimal, by toppra, or by ruckig (limited jerk).
 
-The average of a law over a window that slides along it takes longer by the window, keeps to the same speeds and
-accelerations, and its acceleration changes gradually. It is evaluated exactly: the pieces and their integral are
-polynomials.
-
-From a path to a trajectory that keeps to every limit: time-optimal, by toppra, or with bounded jerk by ruckig.
+The time-optimal law has pieces of constant acceleration. Its moving average over a short window takes longer by the
+window, keeps the same speeds and accelerations, and its acceleration is continuous. The average is evaluated exactly:
+the pieces and their integral are polynomials.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ from .paths import BlendedPath, SplinePath
 from .topp import durations, fastest_squared_speeds
 
 WINDOW = 0.02
-"""[s]"""
+"""Of the moving average [s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class TimedPath:
-    """A path and the law by which it is travelled, from rest to rest."""
+    """A path with its time law, from rest to rest."""
 
     path: BlendedPath | SplinePath
     grid: Array
@@ -116,16 +114,16 @@ Path = BlendedPath | SplinePath
 PERIOD = 0.01
 """Of the samples of a trajectory [s]."""
 STRETCHES = 24
-"""How often a law that overshoots is made slower before it is given up."""
+"""Attempts to slow a law down that exceeds a limit."""
 
 
 class TimeLaw(enum.Enum):
-    """By which a path gets its times."""
+    """How a path gets its times."""
 
     OPTIMAL = "optimal"
-    """Time-optimal under velocity, acceleration and, if asked for, effort limits; jerk is kept by slowing down."""
+    """Time-optimal under velocity, acceleration and, if given, effort limits; jerk limits are met by slowing down."""
     TOPPRA = "toppra"
-    """The same by the package toppra, without efforts."""
+    """Time-optimal by the package toppra, without effort limits."""
     RUCKIG = "ruckig"
     """Time-optimal with bounded jerk by the package ruckig; stops at every corner, so the path stays a polyline."""
 
@@ -145,14 +143,14 @@ def load_package(law: TimeLaw) -> None:
 
 
 class LawRejected(ManipapyError):
-    """A trajectory that does not keep to its limits, however slow."""
+    """No trajectory along the path keeps its limits, however slow."""
 
     def __init__(self, verification: Verification):
         v = verification
         super().__init__(
-            f"the trajectory cannot keep to its limits: velocity {v.velocity:.3g}, acceleration {v.acceleration:.3g}, "
+            f"the trajectory cannot keep its limits: velocity {v.velocity:.3g}, acceleration {v.acceleration:.3g}, "
             f"jerk {v.jerk:.3g}, effort {v.effort:.3g} of the limit, {v.outside:.3g} beyond a position limit; "
-            "can the arm hold itself there, and is the path inside its limits?"
+            "check that the arm can hold itself there and that the path is inside its limits"
         )
         self.verification = verification
 
@@ -166,15 +164,15 @@ def timed_trajectory(
     space: PlanningSpace | None = None,
     period: float = PERIOD,
 ) -> tuple[JointTrajectory, Verification]:
-    """A trajectory along a path, verified densely; where it overshoots a limit it is made slower.
+    """A verified trajectory along a path; slowed down where it exceeds a limit.
 
     Args:
-        efforts: The arm's inverse dynamics, needed if efforts are bounded.
-        space: Compare with the world too.
+        efforts: Inverse dynamics of the arm, needed if efforts are limited.
+        space: Check collisions too.
         period: Longest time between two samples [s].
 
     Raises:
-        LawRejected: It overshoots even when slow.
+        LawRejected: It exceeds a limit even when slow.
     """
     if law is TimeLaw.RUCKIG:
         trajectory = ruckig_law(path.corners, bounds, period)
@@ -183,13 +181,13 @@ def timed_trajectory(
     else:
         trajectory = time_optimal(path, bounds, efforts).sampled(period)
     for _ in range(STRETCHES):
-        seen = verify(trajectory, bounds, efforts=efforts)
-        if seen.within_limits:
-            return trajectory, seen if space is None else seen.compared(trajectory, space)
-        if seen.outside > 1e-6:
+        verification = verify(trajectory, bounds, efforts=efforts)
+        if verification.within_limits:
+            return trajectory, verification if space is None else verification.with_collisions(trajectory, space)
+        if verification.outside > 1e-6:
             break
-        trajectory = trajectory.slower(seen.stretch if seen.stretch > 1.0 else 1.05)
-    raise LawRejected(seen)
+        trajectory = trajectory.slower(verification.stretch if verification.stretch > 1.0 else 1.05)
+    raise LawRejected(verification)
 
 
 def time_optimal(path: Path, bounds: MotionBounds, efforts: Efforts | None = None) -> TimedPath:
@@ -242,7 +240,7 @@ def toppra_law(path: Path, bounds: MotionBounds, period: float) -> JointTrajecto
 
 
 def ruckig_law(corners: Array, bounds: MotionBounds, period: float) -> JointTrajectory:
-    """From corner to corner by ruckig, at rest at each: its waypoints would be sent to a server, so none are given."""
+    """From corner to corner by ruckig, at rest at each; its waypoints are not used: it sends them to a server."""
     load_package(TimeLaw.RUCKIG)
     import ruckig
 

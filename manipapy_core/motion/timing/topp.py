@@ -26,7 +26,7 @@ class NoTimeLaw(ManipapyError):
 
     def __init__(self, at: float):
         super().__init__(
-            f"at length {at:.4g} of the path the bounds allow no motion at all; can the arm hold itself there?"
+            f"at length {at:.4g} of the path the bounds allow no motion; check that the arm can hold itself there"
         )
         self.at = at
 

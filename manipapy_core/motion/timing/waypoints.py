@@ -1,4 +1,4 @@
-"""Through given joint positions without stopping: corners rounded, or a spline through every point."""
+"""Trajectories through joint positions without stopping: rounded corners, or a spline through every point."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def waypoint_trajectory(
     space: PlanningSpace | None = None,
     period: float = PERIOD,
 ) -> tuple[JointTrajectory, Verification]:
-    """The fastest motion through joint positions, verified; obstacles are looked at if a space is given.
+    """The fastest verified motion through joint positions; collisions are checked if a space is given.
 
     Args:
         waypoints: [rad or m], shape (points, n), at least two.
         radius: The path leaves each straight piece so far before an inner point and passes by it [rad or m]; None
             goes through every point exactly, along a spline.
-        efforts: The arm's inverse dynamics: its effort limits are kept too.
+        efforts: Inverse dynamics of the arm; its effort limits are kept too.
         period: Longest time between two samples [s].
 
     Raises:
         MissingLimit: A joint has no velocity or acceleration limit.
-        LawRejected: No speed keeps to the limits.
+        LawRejected: No speed keeps the limits.
     """
     rows = checked_rows(waypoints, chain, "waypoints")
     if len(rows) < 2:
@@ -54,5 +54,5 @@ def waypoint_trajectory(
         effort=efforts is not None,
     )
     path = SplinePath.through(rows) if radius is None else rounded(rows, max(radius, 1e-6))
-    trajectory, seen = timed_trajectory(path, bounds, law=law, efforts=efforts, space=space, period=period)
-    return replace(trajectory, joint_names=chain.joint_names), seen
+    trajectory, verification = timed_trajectory(path, bounds, law=law, efforts=efforts, space=space, period=period)
+    return replace(trajectory, joint_names=chain.joint_names), verification
