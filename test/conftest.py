@@ -21,6 +21,13 @@ def pytest_report_header() -> str | None:
     return None if HAS_ROS else "test/ros is left out: this environment has no rclpy; make setup installs it"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Names of tests must be the same in every process: parallel workers refuse to run otherwise."""
+    wrong = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if wrong:
+        raise pytest.UsageError(f"give these parameters `ids`, theirs are addresses in memory: {', '.join(wrong)}")
+
+
 @pytest.fixture(scope="session")
 def project() -> Path:
     """The top folder of the source tree."""

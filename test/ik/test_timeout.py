@@ -147,7 +147,11 @@ def test_another_solution_is_searched_within_the_time_limit(clock):
     assert found.status is IKStatus.IN_COLLISION and found.timed_out
 
 
-@pytest.mark.parametrize("options", [{}, {"all_solutions": True}, {"objective": ik.near(np.zeros(6))}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"all_solutions": True}, {"objective": ik.near(np.zeros(6))}],
+    ids=lambda options: "".join(options) or "plain",
+)
 def test_a_solved_pose_is_not_timed_out(options):
     chain = arm("ur5")
     assert not ik.solve(chain, pose(chain), timeout=LONG, **options).timed_out
