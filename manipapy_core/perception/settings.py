@@ -54,7 +54,7 @@ class PerceptionSettings:
 
     def __post_init__(self) -> None:
         if self.max_width < 16:
-            raise InputError(f"largest_width is {self.max_width}; give at least 16 pixels")
+            raise InputError(f"max_width is {self.max_width}; give at least 16 pixels")
         for name in ("depth_noise", "voxel_size", "outlier_deviations", "reach"):
             if not getattr(self, name) > 0.0:
                 raise InputError(f"{name} is {getattr(self, name)}; give a positive number")

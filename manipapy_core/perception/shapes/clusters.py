@@ -61,9 +61,9 @@ class ClusterSettings:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.eps <= self.max_eps < math.inf:
-            raise InputError(f"eps is {self.eps} m, at most {self.max_eps}; give 0 < eps <= farthest_reach")
+            raise InputError(f"eps is {self.eps} m, at most {self.max_eps}; give 0 < eps <= max_eps")
         if self.min_samples < 1 or self.min_points < 1:
-            raise InputError("min_samples and least_points must be at least 1")
+            raise InputError("min_samples and min_points must be at least 1")
         for name in (
             "deviations",
             "min_size",

@@ -82,7 +82,7 @@ class OnnxDetector:
         labels: Sequence[str],
         *,
         size: int = 640,
-        least_score: float = 0.4,
+        min_score: float = 0.4,
         overlap: float = 0.5,
     ):
         """Load the model.
@@ -102,7 +102,7 @@ class OnnxDetector:
         except cv2.error as error:
             raise InputError(f"{str(path)!r} is no ONNX model that OpenCV can run: {error.err}") from error
         self.labels, self.size = tuple(labels), int(size)
-        self.min_score, self.overlap = float(least_score), float(overlap)
+        self.min_score, self.overlap = float(min_score), float(overlap)
 
     def detect(self, image: NDArray[np.uint8]) -> list[Detection]:
         """Detections in an image."""

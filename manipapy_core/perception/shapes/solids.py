@@ -1,10 +1,10 @@
 """Fit of simple solids on a plane to a depth image.
 
-Points alone say little about the size of a distant object: depth noise smears them along the line of sight, and
-matchers smear its outline. The depth image says more: where a surface ends and the plane begins, how high the top face
-is, which pixels show only the plane. So boxes, balls, standing and lying cylinders are fitted, each moved and resized
-until its rendered depths agree best with the measured ones. Where several agree about equally well, the result is the
-likelihood-weighted mean of their boxes.
+Points alone give little information on the size of a distant object: depth noise smears them along the line of sight,
+and matchers smear its outline. The depth image contains more: where a surface ends and the plane begins, how high the
+top face is, which pixels show only the plane. So boxes, balls, standing and lying cylinders are fitted, each moved and
+resized until its rendered depths agree best with the measured ones. Where several agree about equally well, the result
+is the likelihood-weighted mean of their boxes.
 """
 
 from __future__ import annotations

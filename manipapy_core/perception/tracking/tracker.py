@@ -6,7 +6,8 @@ unknown: it holds no obstacle, and is not reported as free.
 
 Clusters are assigned to tracks by SciPy's `linear_sum_assignment` (global nearest neighbour). In simulated scenes of
 eight objects, half of them moving at up to 0.4 m/s, it gave 12 identity switches where taking the nearest pairs first
-gave 22 (12 600 detections), and 59 instead of 64 with a tenth of the detections missing.
+gave 22 (12 600 detections), and 59 instead of 64 with a tenth of the detections missing. In static scenes both gave 23
+with a tenth missing, and 146 against 143 with three tenths missing.
 """
 
 from __future__ import annotations
