@@ -1,4 +1,4 @@
-"""Every error of the library: each carries its data and says what to do about it."""
+"""Errors of the library: each carries its data, and its message gives the cure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ManipapyError(Exception):
 
 
 class InputError(ManipapyError, ValueError):
-    """A value handed in by the user cannot be used."""
+    """An argument that cannot be used."""
 
 
 class ShapeError(InputError):
@@ -76,8 +76,14 @@ class MeshNotFound(InputError):
 
 
 class MissingPackage(ManipapyError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed and not installed.
 
-    def __init__(self, package: str, purpose: str, extra: str = "collision"):
+    Args:
+        package: Its name on PyPI.
+        purpose: What needs it.
+        extra: Extra of manipapy that installs it, as setup.py lists them.
+    """
+
+    def __init__(self, package: str, purpose: str, extra: str):
         super().__init__(f"{purpose} needs the package {package!r}; pip install 'manipapy[{extra}]' brings it")
         self.package, self.purpose, self.extra = package, purpose, extra

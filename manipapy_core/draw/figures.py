@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import MissingPackage
 from ..typing import Array
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def require_matplotlib() -> None:
-    """Raises an ImportError that names the extra if Matplotlib is not installed."""
+    """Raises MissingPackage if Matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("drawing needs matplotlib; install it with: pip install 'manipapy[plots]'") from error
+    except ImportError:
+        raise MissingPackage("matplotlib", "drawing", "plots") from None
 
 
 def has_screen() -> bool:

@@ -151,5 +151,5 @@ def _coal() -> Any:
     try:
         import coal
     except ImportError:
-        raise MissingPackage("coal", "an exact distance") from None
+        raise MissingPackage("coal", "an exact distance", "collision") from None
     return coal

@@ -41,7 +41,7 @@ def convex_hull(points: Array) -> Hull:
     try:
         from scipy.spatial import ConvexHull
     except ImportError:
-        raise MissingPackage("scipy", "a convex hull") from None
+        raise MissingPackage("scipy", "a convex hull", "collision") from None
     found = ConvexHull(points)
     numbers = np.full(len(points), -1, dtype=np.int64)
     numbers[found.vertices] = np.arange(len(found.vertices))

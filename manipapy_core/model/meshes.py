@@ -153,7 +153,7 @@ def load_mesh(filename: str, scale: ArrayLike = 1.0) -> TriangleMesh:
     try:
         import trimesh
     except ImportError:
-        raise MissingPackage("trimesh", f"mesh {filename!r}") from None
+        raise MissingPackage("trimesh", f"mesh {filename!r}", "collision") from None
     try:
         loaded: Any = trimesh.load(filename, force="mesh", process=False)
         points = np.array(loaded.vertices, dtype=np.float64).reshape(-1, 3)

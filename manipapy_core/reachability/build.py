@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler import kernels_of
-from ..errors import InputError
+from ..errors import InputError, MissingPackage
 from ..ik.bounds import search_bounds
 from ..model.chain import Chain
 from .grid4 import Grid, make_grid
@@ -204,8 +204,8 @@ def _by_dask(
 ) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
     try:
         distributed = importlib.import_module("distributed")
-    except ImportError as error:
-        raise ImportError("a cluster needs Dask; install it with: pip install 'manipapy[big]'") from error
+    except ImportError:
+        raise MissingPackage("distributed", "a cluster", "big") from None
     with distributed.Client(scheduler) as client:
         shared_plan, shared_grid = client.scatter([plan, grid], broadcast=True)
         jobs = {client.submit(_block, shared_plan, shared_grid, block, pure=False, retries=10): block for block in todo}

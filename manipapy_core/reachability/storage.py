@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler.mechanism import from_chain
-from ..errors import InputError
+from ..errors import InputError, MissingPackage
 from ..ik.bounds import search_bounds
 from ..model.chain import Chain
 from .grid4 import Grid
@@ -111,8 +111,8 @@ def _read_hdf5(path: Path) -> tuple[dict[str, Any], Tables]:
 def _h5py() -> Any:
     try:
         return importlib.import_module("h5py")
-    except ImportError as error:
-        raise ImportError("HDF5 files need h5py; install it with: pip install 'manipapy[big]'") from error
+    except ImportError:
+        raise MissingPackage("h5py", "an HDF5 file", "big") from None
 
 
 TABLES = ("cell", "count", "best", "penalised", "seed", "clearance", "open", "share")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiler import kernels_of
-from ..errors import InputError
+from ..errors import InputError, MissingPackage
 from ..ik.bounds import search_bounds
 from ..model.chain import Chain
 from ..typing import Array
@@ -118,8 +118,8 @@ class Workspace:
     def _qhull(self) -> Any:
         try:
             from scipy.spatial import ConvexHull, QhullError
-        except ImportError as error:
-            raise ImportError("a hull needs scipy; install it with: pip install 'manipapy[perception]'") from error
+        except ImportError:
+            raise MissingPackage("scipy", "a convex hull", "collision") from None
         try:
             return ConvexHull(self.points)
         except QhullError:
