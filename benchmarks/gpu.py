@@ -26,7 +26,7 @@ from manipapy_core import Robot
 from manipapy_core.compiler import RECIPES
 from manipapy_core.compiler.cuda import device
 from manipapy_core.compiler.cuda.diagnosis import Diagnosis, diagnose, look
-from manipapy_core.compiler.mechanism import from_chain
+from manipapy_core.compiler.mechanism import mechanism_of
 from manipapy_core.dynamics import GRAVITY
 from manipapy_core.model.chain import Chain
 
@@ -91,7 +91,7 @@ def inverse_dynamics(chain: Chain, batch: int, dtype: np.dtype, with_gpu: bool) 
     jobs = cpu_jobs(chain, "inverse_dynamics", states)
     columns = [list(np.ascontiguousarray(state.T)) for state in states]
     gravity = [dtype.type(number) for number in GRAVITY]
-    mechanism, algorithm = from_chain(chain), RECIPES["inverse_dynamics"].algorithm
+    mechanism, algorithm = mechanism_of(chain), RECIPES["inverse_dynamics"].algorithm
     jobs["NumPy"] = lambda: algorithm(mechanism, *columns, gravity=gravity)
     if with_gpu:
         jobs |= gpu_jobs(chain, "inverse_dynamics", states)

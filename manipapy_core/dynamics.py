@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import lie
 from .compiler import kernels_of
 from .errors import InputError
 from .model.chain import Chain
-
-Array = NDArray[Any]
+from .typing import AnyArray
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 """On Earth, for a base whose z axis points up [m/s²]."""
@@ -53,11 +52,11 @@ class Payload:
         object.__setattr__(self, "inertia", inertia)
         object.__setattr__(self, "parameters", parameters)
 
-    parameters: Array = field(init=False, repr=False)
+    parameters: AnyArray = field(init=False, repr=False)
     """Mass, first moment, inertia about the tip origin as xx, xy, xz, yy, yz, zz; shape (10,)."""
 
 
-def mass_matrix(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+def mass_matrix(chain: Chain, q: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Joint-space inertia M(q), symmetric and positive definite.
 
     Args:
@@ -69,7 +68,7 @@ def mass_matrix(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     return kernels_of(chain).mass_matrix.run(q, threads=threads)
 
 
-def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> AnyArray:
     """C(q, qd) of the Christoffel symbols: dM/dt − 2 C is skew-symmetric.
 
     Args:
@@ -82,12 +81,12 @@ def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int =
     return kernels_of(chain).coriolis_matrix.run(q, qd, threads=threads)
 
 
-def coriolis_forces(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+def coriolis_forces(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Joint efforts due to velocity: C(q, qd) qd [N m or N], shape (..., n)."""
     return kernels_of(chain).coriolis_forces.run(q, qd, threads=threads)
 
 
-def gravity_forces(chain: Chain, q: ArrayLike, *, gravity: ArrayLike = GRAVITY, threads: int = 1) -> Array:
+def gravity_forces(chain: Chain, q: ArrayLike, *, gravity: ArrayLike = GRAVITY, threads: int = 1) -> AnyArray:
     """Joint efforts that hold the arm against gravity [N m or N], shape (..., n)."""
     return kernels_of(chain).gravity_forces.run(q, gravity, threads=threads)
 
@@ -103,7 +102,7 @@ def inverse_dynamics(
     payload: Payload | None = None,
     joint_friction: bool = False,
     threads: int = 1,
-) -> Array:
+) -> AnyArray:
     """Joint efforts for a motion.
 
     Args:
@@ -137,7 +136,7 @@ def forward_dynamics(
     payload: Payload | None = None,
     joint_friction: bool = False,
     threads: int = 1,
-) -> Array:
+) -> AnyArray:
     """Joint accelerations from efforts: the inverse of `inverse_dynamics`, with the same options.
 
     Args:
@@ -163,7 +162,7 @@ def regressor(
     qd_ref: ArrayLike | None = None,
     gravity: ArrayLike = GRAVITY,
     threads: int = 1,
-) -> Array:
+) -> AnyArray:
     """Y with Y π = M qdd + C(q, qd) qd_ref + g, where π is `chain.inertial_parameters`.
 
     Args:
@@ -176,13 +175,13 @@ def regressor(
     return kernels_of(chain).regressor.run(q, qd, qd if qd_ref is None else qd_ref, qdd, gravity, threads=threads)
 
 
-def friction_forces(chain: Chain, qd: ArrayLike) -> Array:
+def friction_forces(chain: Chain, qd: ArrayLike) -> AnyArray:
     """Efforts that joint damping and Coulomb friction take [N m or N], shape (..., n); none at rest."""
     qd = _checked(qd, "qd", (chain.n,))
     return (chain.damping * qd + chain.friction * np.sign(qd)).astype(qd.dtype)
 
 
-def _checked(value: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
+def _checked(value: ArrayLike, name: str, shape: tuple[int, ...]) -> AnyArray:
     from .compiler.function import checked  # the compiler is loaded when it is first needed
     from .compiler.trace import Input
 

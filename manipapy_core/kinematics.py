@@ -6,17 +6,14 @@ batches over that many threads.
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .compiler import kernels_of
 from .model.chain import Chain
+from .typing import AnyArray
 
-Array = NDArray[Any]
 
-
-def forward(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+def forward(chain: Chain, q: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Pose of the tip in the base frame.
 
     Args:
@@ -28,7 +25,7 @@ def forward(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     return kernels_of(chain).forward.run(q, threads=threads)
 
 
-def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Poses of all links in the base frame, in the order of `chain.link_names`.
 
     Args:
@@ -40,7 +37,7 @@ def link_poses(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     return kernels_of(chain).link_poses.run(q, threads=threads)
 
 
-def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Spatial twist of the tip per joint rate, in the base frame.
 
     Args:
@@ -52,7 +49,7 @@ def space_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     return kernels_of(chain).space_jacobian.run(q, threads=threads)
 
 
-def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
+def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Twist of the tip per joint rate, in the tip frame.
 
     Args:
@@ -64,7 +61,7 @@ def body_jacobian(chain: Chain, q: ArrayLike, *, threads: int = 1) -> Array:
     return kernels_of(chain).body_jacobian.run(q, threads=threads)
 
 
-def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Time derivative of the space Jacobian.
 
     Args:
@@ -77,7 +74,7 @@ def space_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, thre
     return kernels_of(chain).space_jacobian_derivative.run(q, qd, threads=threads)
 
 
-def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> Array:
+def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threads: int = 1) -> AnyArray:
     """Time derivative of the body Jacobian.
 
     Args:

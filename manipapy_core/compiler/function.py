@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InputError, NotFiniteError, ShapeError
+from ..typing import AnyArray
 from .llvm.types import ANGLE_BOUND, COUNTER, NUMBER_BOUND, PIECE
 from .pools import RESULTS
 from .trace import Input, Kernel, Signature
@@ -40,7 +41,7 @@ class CompiledFunction:
         """The bare builtins for a type."""
         return self._entries(dtype)
 
-    def run(self, *arguments: ArrayLike, threads: int = 1) -> NDArray[Any]:
+    def run(self, *arguments: ArrayLike, threads: int = 1) -> AnyArray:
         # First the way of a control loop: one configuration in plain float64 arrays, which the builtin checks.
         out = empty(self._out_shape)
         try:
@@ -63,7 +64,7 @@ class CompiledFunction:
         self._single = self._entries(FLOAT64).single
         return self._single(*arguments)
 
-    def _careful(self, arguments: tuple[ArrayLike, ...], threads: int) -> NDArray[Any]:
+    def _careful(self, arguments: tuple[ArrayLike, ...], threads: int) -> AnyArray:
         if any(map(on_gpu, arguments)):
             return self.gpu.run(*arguments)
         if not isinstance(threads, int) or threads < 1:
@@ -94,7 +95,7 @@ def on_gpu(value: Any) -> bool:
     return type(value) is not np.ndarray and hasattr(value, "__cuda_array_interface__")
 
 
-def numbers(value: ArrayLike, argument: Input) -> NDArray[Any]:
+def numbers(value: ArrayLike, argument: Input) -> AnyArray:
     """A NumPy array that fits the argument."""
     try:
         array = np.asarray(value)
@@ -115,7 +116,7 @@ def fitting(array: Any, argument: Input) -> Any:
     return array
 
 
-def _rows(array: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
+def _rows(array: AnyArray, shape: tuple[int, ...], dtype: np.dtype) -> AnyArray:
     """The array as kernels read it; mostly it is so already, and NumPy's ways to make sure cost more than a kernel."""
     if array.shape != shape:
         array = np.broadcast_to(array, shape)
@@ -152,7 +153,7 @@ def batch_shape(inputs: tuple[Input, ...], arrays: list[Any]) -> tuple[int, ...]
         raise InputError(f"batch shapes do not fit together: {listing}; make them equal or broadcastable") from None
 
 
-def checked(value: ArrayLike, argument: Input) -> NDArray[Any]:
+def checked(value: ArrayLike, argument: Input) -> AnyArray:
     """The value as an array that a kernel would take for this argument, or the error that it would raise."""
     array = numbers(value, argument)
     dtype = common_type((argument,), [array])

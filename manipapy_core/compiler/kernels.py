@@ -12,16 +12,16 @@ import numpy as np
 from ..errors import InputError
 from .algorithms import dynamics, forward_dynamics, kinematics, regressor, timing
 from .function import FLOAT64, CompiledFunction
-from .mechanism import Mechanism, from_chain
+from .mechanism import Mechanism, mechanism_of
 from .trace import Input, Kernel, Signature, trace
 
 if TYPE_CHECKING:
     from ..model.chain import Chain
     from .llvm.entry import Entries
 
-GRAVITY = Input("gravity", (3,), shared=True)
+GRAVITY_INPUT = Input("gravity", (3,), shared=True)
 WRENCH = Input("wrench_tip", (6,))
-PAYLOAD = Input("payload", (regressor.PARAMETERS,), shared=True)
+PAYLOAD_INPUT = Input("payload", (regressor.PARAMETERS,), shared=True)
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def _jacobian(mechanism: Mechanism) -> tuple[int, ...]:
 
 def _dynamics(algorithm: Callable[..., Any], last: str) -> dict[str, Recipe]:
     """The plain kernel and those with a wrench, a payload or both, which cost more."""
-    options = {"": (), "_wrench": (WRENCH,), "_payload": (PAYLOAD,), "_wrench_payload": (WRENCH, PAYLOAD)}
+    options = {"": (), "_wrench": (WRENCH,), "_payload": (PAYLOAD_INPUT,), "_wrench_payload": (WRENCH, PAYLOAD_INPUT)}
     return {
-        f"{algorithm.__name__}{suffix}": Recipe(algorithm, ("q", "qd", last), _per_joint, (GRAVITY, *extras))
+        f"{algorithm.__name__}{suffix}": Recipe(algorithm, ("q", "qd", last), _per_joint, (GRAVITY_INPUT, *extras))
         for suffix, extras in options.items()
     }
 
@@ -83,14 +83,14 @@ RECIPES: dict[str, Recipe] = {
     "mass_matrix": Recipe(dynamics.mass_matrix, ("q",), _square),
     "coriolis_matrix": Recipe(dynamics.coriolis_matrix, ("q", "qd"), _square),
     "coriolis_forces": Recipe(dynamics.coriolis_forces, ("q", "qd"), _per_joint),
-    "gravity_forces": Recipe(dynamics.gravity_forces, ("q",), _per_joint, (GRAVITY,)),
+    "gravity_forces": Recipe(dynamics.gravity_forces, ("q",), _per_joint, (GRAVITY_INPUT,)),
     **_dynamics(dynamics.inverse_dynamics, "qdd"),
     **_dynamics(forward_dynamics.forward_dynamics, "tau"),
     "regressor": Recipe(
         regressor.regressor,
         ("q", "qd", "qd_ref", "qdd"),
         lambda mechanism: (mechanism.n, regressor.PARAMETERS * len(mechanism.bodies)),
-        (GRAVITY,),
+        (GRAVITY_INPUT,),
     ),
 }
 
@@ -99,7 +99,7 @@ class KernelSet:
     """The compiled functions of one chain, as attributes; each is made at its first use."""
 
     def __init__(self, chain: Chain):
-        self._mechanism = from_chain(chain)
+        self._mechanism = mechanism_of(chain)
 
     def __getattr__(self, name: str) -> CompiledFunction:
         recipe = RECIPES.get(name)

@@ -104,7 +104,7 @@ class Mechanism:
         return hashlib.sha256(repr((self.n, self.bodies, self.tip, self.links)).encode()).hexdigest()
 
 
-def from_chain(chain: Chain) -> Mechanism:
+def mechanism_of(chain: Chain) -> Mechanism:
     """The chain in well-chosen frames, with inertias regrouped towards the base."""
     frames = choose_frames(chain)
 

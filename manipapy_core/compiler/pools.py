@@ -23,7 +23,8 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..typing import AnyArray
 
 Job = tuple[Any, tuple[Any, ...]]
 """An entry for several threads, and its arguments."""
@@ -85,7 +86,7 @@ class BufferPool:
     def __init__(self) -> None:
         self._free: deque[_Memory] = deque(maxlen=KEPT)  # the oldest falls out
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
         """An array of unset numbers, C-contiguous."""
         size = math.prod(shape) * dtype.itemsize
         if not LARGE <= size <= LARGEST:

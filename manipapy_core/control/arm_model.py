@@ -17,11 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import joint_vector
+from ..compiler import GRAVITY_INPUT, PAYLOAD_INPUT, Input, Mechanism, bind, compile_formula, mechanism_of
 from ..compiler.algorithms import dynamics as algorithms
-from ..compiler.formulas import Input, compile_formula
-from ..compiler.kernels import GRAVITY as GRAVITY_INPUT
-from ..compiler.kernels import PAYLOAD, bind
-from ..compiler.mechanism import Mechanism, from_chain
 from ..compiler.spatial import ZERO
 from ..dynamics import GRAVITY, Payload
 from ..errors import InputError
@@ -91,9 +88,9 @@ class ArmModel:
 
     @functools.cached_property
     def _passive(self) -> Any:
-        mechanism = from_chain(self.chain)
+        mechanism = mechanism_of(self.chain)
         joints = [Input(name, (mechanism.n,), angle=name == "q") for name in ("q", "qd", "qd_ref", "qdd_ref")]
-        extras = [GRAVITY_INPUT] if self.payload is None else [GRAVITY_INPUT, PAYLOAD]
+        extras = [GRAVITY_INPUT] if self.payload is None else [GRAVITY_INPUT, PAYLOAD_INPUT]
         return compile_formula(
             "passive_dynamics" if self.payload is None else "passive_dynamics_payload",
             [*joints, *extras],
@@ -108,10 +105,10 @@ MOTION = ("q", "qd", "q_ref", "qd_ref", "qdd_ref")
 
 @functools.lru_cache(maxsize=64)
 def _law_kernel(chain: Chain, loaded: bool, name: str, acceleration: Callable[..., Any], gains: tuple[str, ...]) -> Any:
-    mechanism = from_chain(chain)
+    mechanism = mechanism_of(chain)
     names = (*MOTION, *gains)
     joints = [Input(label, (mechanism.n,), angle=label == "q") for label in names]
-    extras = [GRAVITY_INPUT, PAYLOAD] if loaded else [GRAVITY_INPUT]
+    extras = [GRAVITY_INPUT, PAYLOAD_INPUT] if loaded else [GRAVITY_INPUT]
 
     def efforts(*values: Any) -> list[Any]:
         wanted = [acceleration(*numbers) for numbers in zip(*values[: len(names)])]

@@ -15,12 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler import formulas
+from ..compiler import GRAVITY_INPUT, PAYLOAD_INPUT, Input, Mechanism, compile_formula, largest, mechanism_of
 from ..compiler.algorithms import dynamics as algorithms
-from ..compiler.formulas import Input, compile_formula
-from ..compiler.kernels import GRAVITY as GRAVITY_INPUT
-from ..compiler.kernels import PAYLOAD
-from ..compiler.mechanism import Mechanism, from_chain
 from ..model.chain import Chain
 from ..trajectory.spline import TERMS
 from ..typing import Array
@@ -57,13 +53,13 @@ def fused_tick(mechanism: Mechanism, loaded: bool, *values: Sequence[Any]) -> li
     payload = values[8] if loaded else None
     tau = list(algorithms.inverse_dynamics(mechanism, q, qd, wanted, gravity, payload=payload))
     worst = measures_of_all(q, qd, tau, last, q_ref, bounds, [reaction, per_tick])[LARGEST]
-    return [*q, *qd, *motion, *tau, formulas.largest([worst - 1.0, excess])]
+    return [*q, *qd, *motion, *tau, largest([worst - 1.0, excess])]
 
 
 @functools.lru_cache(maxsize=16)
 def fused_tick_kernel(chain: Chain, loaded: bool) -> Any:
     """Compiled `steady`: kernel(values…, out), out of shape (9 n + 1,)."""
-    mechanism = from_chain(chain)
+    mechanism = mechanism_of(chain)
     n = mechanism.n
     inputs = [
         Input("q", (n,), angle=True),
@@ -74,7 +70,7 @@ def fused_tick_kernel(chain: Chain, loaded: bool) -> Any:
         Input("tau_last", (n,)),
         Input("constants", ((2 + BOUNDS) * n,)),
         GRAVITY_INPUT,
-        *((PAYLOAD,) if loaded else ()),
+        *((PAYLOAD_INPUT,) if loaded else ()),
     ]
     return compile_formula(
         "steady_payload" if loaded else "steady",

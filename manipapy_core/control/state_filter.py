@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import joint_vector, positive
-from ..compiler.formulas import Input, compile_formula
+from ..compiler import Input, compile_formula
 from ..model.chain import Chain
 from ..typing import Array
 from .state import State

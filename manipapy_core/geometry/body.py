@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ..compiler.mechanism import JointPlacement, from_chain
+from ..compiler import mechanism_of
+from ..compiler.mechanism import JointPlacement
 from ..errors import InputError, UnknownLink
 from ..model.chain import Chain
 from ..model.robot import Robot
@@ -129,7 +130,7 @@ class RobotBody:
 
 def link_frames(chain: Chain) -> dict[str, tuple[Array, Array]]:
     """Rotation and translation of every link in the frame of the body that carries it."""
-    return {name: _pose(placement) for name, placement in zip(chain.link_names, from_chain(chain).links)}
+    return {name: _pose(placement) for name, placement in zip(chain.link_names, mechanism_of(chain).links)}
 
 
 def _pose(placement: JointPlacement) -> tuple[Array, Array]:
@@ -141,7 +142,7 @@ def parts_by_link(robot: Robot, chain: Chain) -> dict[str, tuple[int, tuple[Part
     if chain.robot_name != robot.name or set(chain.link_names) != set(robot.links):
         raise InputError(f"the chain is of robot {chain.robot_name!r}, not of {robot.name!r}; cut it from this robot")
     found = {}
-    for name, placement in zip(chain.link_names, from_chain(chain).links):
+    for name, placement in zip(chain.link_names, mechanism_of(chain).links):
         T = np.eye(4)
         T[:3, :3], T[:3, 3] = _pose(placement)
         parts = parts_of(robot.links[name].collisions, T)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compiler.mechanism import Mechanism
+from ..compiler import Mechanism
 from ..model.chain import Chain
 from ..typing import Array
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.algorithms.ik_step import SETTINGS, STATE, Task, Variant
+from ..compiler import Task, mechanism_of
+from ..compiler.algorithms.ik_step import SETTINGS, STATE, Variant
 from ..compiler.llvm import iterate
-from ..compiler.mechanism import from_chain
 from ..model.chain import Chain
 from ..typing import Array
 from .bounds import Bounds, Reach, reach, search_bounds, to_winding
@@ -72,7 +72,7 @@ class NumericSolver:
         self._quick, self._patient, self._defects_of = simd_search.QUICK, simd_search.PATIENT, simd_search.defects_of
         self.n = chain.n
         self.bounds: Bounds = search_bounds(chain, limits)
-        mechanism = from_chain(chain)
+        mechanism = mechanism_of(chain)
         self.reach: Reach = reach(mechanism, search_bounds(chain, False))
         variant = Variant(emphasis.task, self.bounds.stops)
         self.iteration = iterate.load(variant.signature(), ("q", "state"), variant.formula(mechanism))

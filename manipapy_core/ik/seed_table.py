@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import lie
-from ..compiler import cache, kernels_of
-from ..compiler.mechanism import Mechanism, from_chain
+from ..compiler import Mechanism, cache, kernels_of, mechanism_of
 from ..jit import njit
 from ..model.chain import Chain
 from ..typing import Array
@@ -199,7 +198,7 @@ def suits(mechanism: Mechanism) -> bool:
 @functools.lru_cache(maxsize=16)
 def table_for(chain: Chain) -> SeedTable:
     """From the cache, or built, which takes about a second. Filled within the limits, it serves all tasks."""
-    mechanism, bounds = from_chain(chain), search_bounds(chain, True)
+    mechanism, bounds = mechanism_of(chain), search_bounds(chain, True)
     if not suits(mechanism):
         return empty_table(chain.n)
     limits = np.concatenate([bounds.lower, bounds.upper]).tobytes().hex()

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.mechanism import from_chain
+from ..compiler import mechanism_of
 from ..geometry import Checker, RawChecker, RobotBody, WorldSnapshot
 from ..geometry.body import Group
 from ..geometry.table_builder import carried_group
@@ -178,7 +178,7 @@ def _own_reaches(body: RobotBody) -> tuple[float, ...]:
 
 def _reaches_to(body: RobotBody, group: Group) -> Array:
     """From the outermost body inwards: how far its points are from the origin of each frame before it."""
-    bodies, limits = from_chain(body.chain).bodies, body.chain.limits
+    bodies, limits = mechanism_of(body.chain).bodies, body.chain.limits
     origin = np.zeros(3)
     distance = max(float(np.linalg.norm(part.farthest_from(origin))) for part in group.parts)
     reaches, index = np.zeros(body.chain.n), group.frame - 1

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
-from ..compiler.mechanism import from_chain
+from ..compiler import mechanism_of
 from ..errors import InputError, ShapeError
 from ..ik.seed_table import suits
 from ..jit import njit
@@ -140,7 +140,7 @@ def make_grid(chain: Chain, resolution: float, tilts: int, T_samples: Array) -> 
     Raises:
         InputError: For chains whose first and last joint do not both turn.
     """
-    mechanism = from_chain(chain)
+    mechanism = mechanism_of(chain)
     if not suits(mechanism):
         raise InputError(
             "a map of four dimensions needs a serial chain of at least three joints whose first and last one turn; "

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import lie
-from ..compiler.mechanism import Mechanism, from_chain
+from ..compiler import Mechanism, mechanism_of
 from ..errors import InputError
 from ..jit import njit
 from ..model.chain import Chain
@@ -171,7 +171,7 @@ def make_pose_grid(chain: Chain, resolution: float, tilts: int, T_samples: Array
     """A grid that holds the poses of some samples (count, 4, 4), with a cell to spare."""
     if not 0.005 <= resolution <= 1.0 or not 4 <= tilts <= 72:
         raise InputError(f"resolution is {resolution} and tilts {tilts}; give 0.005 to 1 m, and 4 to 72")
-    mechanism = from_chain(chain)
+    mechanism = mechanism_of(chain)
     turning = turning_joint(mechanism)
     if turning == 0:
         body = mechanism.bodies[0]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.mechanism import from_chain
+from ..compiler import mechanism_of
 from ..errors import InputError
 from ..geometry import Checker, RobotBody
 from ..ik.seed_table import suits
@@ -58,7 +58,7 @@ class MapSpec:
         if self.index not in ("auto", *DEFAULTS):
             raise InputError(f"index is {self.index!r}; choose auto, 4d or 6d")
         if self.index == "auto":
-            object.__setattr__(self, "index", "4d" if suits(from_chain(self._cut())) else "6d")
+            object.__setattr__(self, "index", "4d" if suits(mechanism_of(self._cut())) else "6d")
         resolution, tilts = DEFAULTS[self.index]
         object.__setattr__(self, "resolution", self.resolution or resolution)
         object.__setattr__(self, "tilts", self.tilts or tilts)

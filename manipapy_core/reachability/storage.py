@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.mechanism import from_chain
+from ..compiler import mechanism_of
 from ..errors import InputError, MissingPackage
 from ..ik.bounds import search_bounds
 from ..model.chain import Chain
@@ -136,7 +136,7 @@ def identity(chain: Chain) -> dict[str, Any]:
         "base": chain.base,
         "tip": chain.tip,
         "joints": list(chain.joint_names),
-        "geometry": hashlib.sha256(from_chain(chain).digest().encode()).hexdigest()[:16],
+        "geometry": hashlib.sha256(mechanism_of(chain).digest().encode()).hexdigest()[:16],
         "limits": hashlib.sha256(limits).hexdigest()[:16],
     }
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.formulas import Input, compile_formula
+from ..compiler import Input, compile_formula
 from ..jit import njit
 from ..typing import Array
 from .joint_trajectory import JointTrajectory

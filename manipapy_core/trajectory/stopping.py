@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.formulas import compile_per_joint, positive_part
+from ..compiler import compile_per_joint, positive_part
 from ..typing import Array
 
 PEAK = 1.5

@@ -15,7 +15,7 @@ from manipapy_core.compiler import kernels_of
 from manipapy_core.compiler.algorithms import timing
 from manipapy_core.compiler.function import CompiledFunction
 from manipapy_core.compiler.kernels import RECIPES, joint_trajectory, screw_trajectory
-from manipapy_core.compiler.mechanism import from_chain
+from manipapy_core.compiler.mechanism import mechanism_of
 from manipapy_core.compiler.trace import Kernel
 from reference.cases import BUNDLED, RPRPRR, chain_of
 
@@ -105,7 +105,7 @@ _VALUES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
 def robot_cases(robot: str) -> tuple[KernelCase, ...]:
     """Every kernel of `RECIPES` for a robot."""
     chain = chain_of(ROBOTS[robot])
-    mechanism = from_chain(chain)
+    mechanism = mechanism_of(chain)
     cases = []
     for name, recipe in RECIPES.items():
 

@@ -19,7 +19,7 @@ from manipapy_core.compiler import cache, sources
 from manipapy_core.compiler.algorithms.ik_step import Task, Variant
 from manipapy_core.compiler.formulas import absolute, clamp
 from manipapy_core.compiler.kernels import RECIPES, Recipe
-from manipapy_core.compiler.mechanism import from_chain
+from manipapy_core.compiler.mechanism import mechanism_of
 from manipapy_core.model import Robot
 
 PACKAGE = Path(manipapy_core.__file__).parent
@@ -137,7 +137,7 @@ def test_code_digest_ignores_comments_and_docstrings(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def mechanisms():
     robots = [("ur5", "base_link", "tool0"), ("panda", "panda_link0", "panda_hand")]
-    return [from_chain(Robot.from_urdf(name).chain(base, tip)) for name, base, tip in robots]
+    return [mechanism_of(Robot.from_urdf(name).chain(base, tip)) for name, base, tip in robots]
 
 
 def test_formulas_of_the_library_have_an_identity(mechanisms):

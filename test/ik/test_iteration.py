@@ -19,7 +19,7 @@ from manipapy_core.compiler.algorithms.ik_step import (
 )
 from manipapy_core.compiler.kernels import compiled
 from manipapy_core.compiler.llvm import iterate
-from manipapy_core.compiler.mechanism import from_chain
+from manipapy_core.compiler.mechanism import mechanism_of
 from manipapy_core.compiler.scalar import less, maximum, minimum, select
 from manipapy_core.compiler.trace import Input, Signature
 from manipapy_core.ik.bounds import search_bounds
@@ -29,7 +29,7 @@ from manipapy_core.ik.bounds import search_bounds
 def test_columns_are_the_jacobian_at_the_tip(name):
     chain = arm(name)
     for q in configurations(chain, 5, seed=1):
-        R, p, columns = tip_motion(from_chain(chain), q.tolist())
+        R, p, columns = tip_motion(mechanism_of(chain), q.tolist())
         T = kinematics.forward(chain, q)
         assert np.allclose(np.reshape(R, (3, 3)), T[:3, :3], atol=1e-12) and np.allclose(p, T[:3, 3], atol=1e-12)
         J_body = kinematics.body_jacobian(chain, q)
@@ -60,7 +60,7 @@ def test_the_rotation_error_grows_to_half_a_turn(angle):
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_lanes_compute_what_numpy_computes(name, task):
     chain = arm(name)
-    bounds, mechanism = search_bounds(chain, True), from_chain(chain)
+    bounds, mechanism = search_bounds(chain, True), mechanism_of(chain)
     variant = Variant(task, bounds.stops)
     code = iterate.load(variant.signature(), ("q", "state"), variant.formula(mechanism))
     lanes, n = code.lanes, chain.n

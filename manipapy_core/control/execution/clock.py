@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.formulas import Input, absolute, compile_formula, largest
+from ...compiler import Input, absolute, compile_formula, largest
 from ...typing import Array
 
 SLOWEST_CHANGE, FASTEST_CHANGE = 0.5, 50.0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...checks import positive
-from ...compiler.formulas import UNLIMITED
+from ...compiler import UNLIMITED
 from ...errors import InputError
 from ...typing import Array
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import joint_units
-from ...compiler.formulas import UNLIMITED, Input, absolute, compile_formula, compile_per_joint, largest
+from ...compiler import UNLIMITED, Input, absolute, compile_formula, compile_per_joint, largest
 from ...model.chain import Chain
 from ...trajectory.spline import TERMS, Segment, evaluate
 from ...typing import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks import joint_units
-from ...compiler.formulas import UNLIMITED
+from ...compiler import UNLIMITED
 from ...model.chain import Chain
 from ...trajectory.bounds import BrakingLimits
 from ...typing import Array

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from ... import kinematics
-from ...compiler.algorithms.ldl import gram, inverse_trace, trace, with_ridge
-from ...compiler.formulas import (
+from ...compiler import (
     UNLIMITED,
     Input,
     absolute,
+    bind,
     clamp,
     compile_formula,
     compile_per_joint,
     largest,
     positive_part,
 )
-from ...compiler.kernels import bind
+from ...compiler.algorithms.ldl import gram, inverse_trace, trace, with_ridge
 from ...compiler.scalar import sqrt
 from ...model.chain import Chain
 from ...trajectory.bounds import BrakingLimits

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import lie
-from ...compiler.formulas import Input, clamp, compile_formula, compile_per_joint
-from ...compiler.kernels import bind
+from ...compiler import Input, bind, clamp, compile_formula, compile_per_joint
 from ...dynamics import Payload
 from ...errors import ShapeError
 from ...model.chain import Chain

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiler import Input, Mechanism, compile_formula, mechanism_of
 from ...compiler.algorithms import kinematics as algorithms
 from ...compiler.algorithms.ldl import dot, gram, solve, with_ridge
-from ...compiler.formulas import Input, compile_formula
-from ...compiler.mechanism import Mechanism, from_chain
 from ...compiler.spatial import matvec
 from ...model.chain import Chain
 from ...typing import Array
@@ -217,7 +216,7 @@ def impedance_effort(
 
 
 def _geometry_kernel(chain: Chain) -> Any:
-    mechanism = from_chain(chain)
+    mechanism = mechanism_of(chain)
     inputs = [Input("q", (mechanism.n,), angle=True), Input("q_ref", (mechanism.n,), angle=True)]
     formula = functools.partial(geometry_of_tip, mechanism)
     return compile_formula("geometry_of_tip", inputs, (ERROR + 12 * mechanism.n,), formula)

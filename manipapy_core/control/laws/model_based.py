@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.formulas import clamp
+from ...compiler import clamp
 from ...model.chain import Chain
 from ...typing import Array
 from ..state import Reference, State

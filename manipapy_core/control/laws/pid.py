@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.formulas import UNLIMITED, absolute, clamp, compile_per_joint, switch
+from ...compiler import UNLIMITED, absolute, clamp, compile_per_joint, switch
 from ...model.chain import Chain
 from ...typing import Array
 from ..state import Reference, State

@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler import Input, Mechanism, mechanism_of
 from ...compiler.algorithms import kinematics
 from ...compiler.function import FLOAT32
 from ...compiler.llvm import engine
 from ...compiler.llvm.emit import ProgramWriter, declarations
 from ...compiler.llvm.types import Lanes
-from ...compiler.mechanism import JointPlacement, Mechanism, from_chain
+from ...compiler.mechanism import JointPlacement
 from ...compiler.spatial import IDENTITY, ZERO
-from ...compiler.trace import Input, Kernel, Signature, trace
+from ...compiler.trace import Kernel, Signature, trace
 from ...model.chain import Chain
 from .check import checker_functions
 from .convex import convex_functions
@@ -79,7 +80,7 @@ def checker_code() -> CheckerCode:
 
 def frames_code(chain: Chain) -> FramesCode:
     """`void frames(joints, out)`: n vectors in; rotation row by row and translation of every body out."""
-    mechanism, vectors = from_chain(chain), lanes()
+    mechanism, vectors = mechanism_of(chain), lanes()
     text = functools.partial(_frames_text, mechanism)
     linked = engine.link(engine.cached_object("frames", text, vectors.tag, lambda: text(vectors)))
     return FramesCode(linked.get_function_address("frames"), linked)
