@@ -165,9 +165,11 @@ class CollisionForecaster:
             return CollisionForecast(0.0, *near)
         if drifts:
             # Slowing the trajectory down does not help against a motion away from it.
-            still = self._rows(q, np.zeros_like(qd), path, drift=False)[0]
-            if all(clearance.first_hit(still) < 0 for clearance in clearances):
+            still, times, _ = self._rows(q, qd, path, drift=False)
+            found_still = [hit for clearance in clearances if (hit := clearance.first_hit(still)) >= 0]
+            if not found_still:
                 return CollisionForecast(0.0, *near)
+            index = min(found_still)
         return CollisionForecast(self._allowed_rate(path, float(times[max(index - 1, 0)])), *near)
 
     def _rows(self, q: Array, qd: Array, path: PathPreview | None, drift: bool = True) -> tuple[Array, Array, bool]:
@@ -192,7 +194,7 @@ class CollisionForecaster:
         if not drift:
             return rows, times, False
         expected = path.rate * (4.0 * ahead[1] - ahead[2]) / (2.0 * spacing)
-        velocity = _beyond(qd - expected, s.velocity_noise + 0.05 * np.abs(expected))
+        velocity = _beyond(_across(qd - expected, expected), s.velocity_noise + 0.05 * np.abs(expected))
         if velocity.any():
             rows = rows + stopping_path(np.zeros_like(q), velocity, brake, s.reaction_time, times)
         return rows, times, bool(velocity.any())
@@ -339,6 +341,12 @@ def _moved(T: Array, points: Array) -> Array:
 def _follows(path: PathPreview, q: Array) -> bool:
     """Whether an arm is where its trajectory has it."""
     return len(path.positions) >= 3 and bool(np.abs(path.positions[0] - q).max() < OFF_PATH)
+
+
+def _across(velocity: Array, direction: Array) -> Array:
+    """The part of a velocity that does not point along a direction: faster along the path is no way off it."""
+    length = float(direction @ direction)
+    return velocity - (velocity @ direction) / length * direction if length > 1e-12 else velocity
 
 
 def _beyond(values: Array, noise: Array | float) -> Array:

@@ -25,6 +25,7 @@ from ..common.names import (
 
 Value = bool | int | float | str
 PACKAGE = "manipapy"
+FORECAST_POLICIES = ("off", "use", "require")
 LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
@@ -73,6 +74,8 @@ class Options:
     """Time without an effort command after which the real arm holds by itself [s]; needed for `HandOff.EFFORT`."""
     law: str = ""
     """Control law; empty: that of the parameters."""
+    collision_forecast: str = "use"
+    """Collision forecasts where controller and planner run: off (no collision_monitor), use or require."""
     log_level: str = "info"
     gui: bool = False
     """Show PyBullet's window."""
@@ -169,6 +172,9 @@ def describe(options: Options) -> Bringup:
 
     model_server = node("model_server")
     law: dict[str, Value] = {"law": options.law} if options.law else {}
+    monitored = options.planner and options.collision_forecast != "off"
+    if monitored:
+        law["collision_forecast"] = options.collision_forecast
     own_action, own_hold = "controller/follow_joint_trajectory", "controller/hold"
     holds: tuple[str, ...]
     if simulated:
@@ -190,6 +196,9 @@ def describe(options: Options) -> Bringup:
         # The planner knows the simulated scene; with perception, movable objects are perceived instead.
         known: dict[str, Value] = {"scene": options.scene, "scene_movable": not options.perception}
         nodes = (*nodes, node("planner", **(known if simulated else {})))
+        # A trajectory controller of ros2_control does not take forecasts: there is nothing to monitor for.
+        if monitored and any(spec.executable == "controller" for spec in nodes):
+            nodes = (*nodes, node("collision_monitor"))
     if options.perception:
         # Small images leave time for it: rejects the half-occluded band beside an object.
         checks: dict[str, Value] = {"stereo.cross_check": True} if simulated else {}
@@ -248,6 +257,10 @@ def _check(options: Options) -> None:
         raise BringupError(
             f"real_time_factor is {options.real_time_factor!r}; give simulated seconds per second from "
             f"{MIN_REAL_TIME_FACTOR:g} to {MAX_REAL_TIME_FACTOR:g}"
+        )
+    if options.collision_forecast not in FORECAST_POLICIES:
+        raise BringupError(
+            f"collision_forecast is {options.collision_forecast!r}; choose {', '.join(FORECAST_POLICIES)}"
         )
     known = configured_robots()
     if options.xacro_args and options.robot in known:

@@ -29,6 +29,7 @@ from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
 from .description import (
+    FORECAST_POLICIES,
     LOG_LEVELS,
     PACKAGE,
     Bringup,
@@ -59,6 +60,7 @@ def arguments(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMod
         argument("params_file", "", "Parameters that override config/<robot>.yaml"),
         argument("scene", "table", "Scene of a simulated arm: a bundled scene, a file, or empty"),
         argument("law", "", "Control law; empty: that of the parameters"),
+        argument("collision_forecast", "use", "Slow and hold before contact", FORECAST_POLICIES),
         argument("hand_off", HandOff.TRAJECTORY.value, "Interface to real hardware", [h.value for h in HandOff]),
         argument("far_side_timeout", "0.0", "Effort timeout of the hardware [s]; needed for hand_off:=effort"),
         argument("rviz", "false", "Start RViz with our layout", TRUTHS),
@@ -97,6 +99,7 @@ def options_from(context: LaunchContext) -> Options:
         far_side_timeout=_number("far_side_timeout", text("far_side_timeout")),
         real_time_factor=_number("real_time_factor", text("real_time_factor")),
         law=text("law"),
+        collision_forecast=text("collision_forecast"),
         log_level=text("log_level"),
         gui=text("gui") == "true",
         planner=text("planner") == "true",

@@ -8,6 +8,7 @@ or makes single steps finds a controller that does the same; only silence is mea
 from __future__ import annotations
 
 import enum
+import functools
 import time
 
 import numpy as np
@@ -21,6 +22,7 @@ from manipapy_core.control.loop import Histogram, Spread, enter_realtime
 from ..common import qos
 from ..common.conversions import JointStateReader
 from ..realtime.polled_topics import NumbersPublisher, PolledSubscription
+from .collision import ForecastInput, near
 
 EFFORT_TOPIC = "forward_effort_controller/commands"
 POSITION_TOPIC = "forward_position_controller/commands"
@@ -44,12 +46,20 @@ class ControlThread:
         settings: Of the loop.
         simulated: Whether stamps of joint states are the time.
         mode: What is sent.
+        forecasts: Of collisions; None: they are not used.
     """
 
     def __init__(
-        self, node: Node, controller: ArmController, settings: LoopSettings, *, simulated: bool, mode: ControlMode
+        self,
+        node: Node,
+        controller: ArmController,
+        settings: LoopSettings,
+        *,
+        simulated: bool,
+        mode: ControlMode,
+        forecasts: ForecastInput | None = None,
     ):
-        self.controller, self.mode = controller, mode
+        self.controller, self.mode, self.forecasts = controller, mode, forecasts
         self._node, self._settings, self._simulated = node, settings, simulated
         chain = controller.chain
         self._states: PolledSubscription[JointState] = PolledSubscription(node, JointState, "joint_states", qos.NEWEST)
@@ -67,7 +77,7 @@ class ControlThread:
 
     def start(self, controller: ArmController) -> None:
         """Begins to control, with a controller that has not ticked yet."""
-        self.controller = controller
+        self.controller = self._watching(controller)
         self._arrival = self._measured_at = -np.inf
         self._states.newest()  # what came before is no news
         self._loop = PeriodicLoop(self._tick, self._settings, on_failure=self._on_failure, name="control")
@@ -78,7 +88,7 @@ class ControlThread:
 
         What one kind of command did to the arm says nothing about what the other one must begin with.
         """
-        self.mode, self.controller = mode, controller
+        self.mode, self.controller = mode, self._watching(controller)
 
     def stop(self) -> None:
         """Ends the thread; what comes then is for the far side's timeout."""
@@ -140,12 +150,27 @@ class ControlThread:
             self._measured_at = self._when_measured(now)
         if self._arrival == -np.inf:
             return
+        if self.forecasts is not None:
+            self._take_forecast(self.forecasts, now)
         if not self._simulated:
             self._control(now, self._measured_at)
         elif new:
             self._control(self._measured, self._measured)
         elif now - self._arrival > self._patience:
             self._control(self._measured + (now - self._arrival), self._measured)
+
+    def _take_forecast(self, forecasts: ForecastInput, now: float) -> None:
+        found = forecasts.poll()
+        if found is None:
+            return
+        stamp, speed, fresh, message = found
+        # Joint states without a stamp are taken for new; so are forecasts made from them.
+        at = self.loop_time(stamp) if stamp or self._simulated else now
+        forecasts.ahead.update(speed, at, world_fresh=fresh, describe=functools.partial(near, message))
+
+    def _watching(self, controller: ArmController) -> ArmController:
+        controller.watch_for_collisions(None if self.forecasts is None else self.forecasts.ahead)
+        return controller
 
     def _on_failure(self, error: Exception) -> None:
         self.controller.fail(error)

@@ -23,14 +23,24 @@ from std_srvs.srv import Trigger
 from manipapy_core.control import Action, ArmController, ControllerBusy, GoalPhase, Status
 from manipapy_core.errors import InputError
 from manipapy_core.model.chain import Chain
+from manipapy_core.trajectory import BrakingLimits
 
 from ..common.diagnostics import DiagnosticReport
 from ..common.node import ManagedNode
 from ..common.params import Values
 from ..common.process import at_low_priority, below_loop, run
+from .collision import ForecastInput, PathPublisher
 from .control_thread import ControlMode, ControlThread
 from .live_law import LiveLaw
-from .settings import PARAMETERS, PAYLOAD, controller_settings, loop_settings, payload_of, watcher_silence
+from .settings import (
+    PARAMETERS,
+    PAYLOAD,
+    collision_ahead,
+    controller_settings,
+    loop_settings,
+    payload_of,
+    watcher_silence,
+)
 from .status import StateMessages, diagnosis, status_message
 from .trajectory_action import TrajectoryGoals
 
@@ -57,8 +67,13 @@ class ControllerNode(ManagedNode):
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         self.executor_priority = below_loop(int(values["priority"]) or None)
         controller, mode = self._controller(chain, values), _mode(str(values["mode"]))
+        ahead = collision_ahead(values, self._simulated)
+        forecasts = None if ahead is None else self.own(ForecastInput(self, ahead))
+        self._path = None if ahead is None else self.own(PathPublisher(self, BrakingLimits.of(chain)))
         self._thread = self.own(
-            ControlThread(self, controller, loop_settings(values), simulated=self._simulated, mode=mode)
+            ControlThread(
+                self, controller, loop_settings(values), simulated=self._simulated, mode=mode, forecasts=forecasts
+            )
         )
         silence = watcher_silence(values, self._simulated)
         self._goals = self.own(TrajectoryGoals(self, self._thread, lambda: self.is_active, watcher_silence=silence))
@@ -118,6 +133,8 @@ class ControllerNode(ManagedNode):
 
     def _settle_and_publish(self) -> None:
         self._goals.settle()
+        if self._path is not None and self.is_active:
+            self._path.publish(self._thread.controller, self._thread.stamp)
         self._state_due -= 1
         if self._state_due > 0:
             return

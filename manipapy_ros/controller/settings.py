@@ -6,7 +6,15 @@ import math
 
 from rclpy.parameter import Parameter
 
-from manipapy_core.control import ControllerSettings, ExecutionSettings, GuardSettings, LoopSettings
+from manipapy_core.control import (
+    CollisionAhead,
+    ControllerSettings,
+    ExecutionSettings,
+    FilterSettings,
+    ForecastPolicy,
+    GuardSettings,
+    LoopSettings,
+)
 from manipapy_core.dynamics import Payload
 from manipapy_core.errors import InputError
 
@@ -21,6 +29,8 @@ SIMULATED_HOLD_AFTER, SIMULATED_STOP_AFTER = 0.25, 1.0
 WATCHER_SILENCE, SIMULATED_WATCHER_SILENCE = 0.5, 5.0
 """After which one who watches over a motion counts as dead, on hardware, and in simulation, where two cores have too
 much to do and nothing can be hurt [s]."""
+FORECAST_STALE, SIMULATED_FORECAST_STALE = 0.15, 0.5
+"""Age from which on a collision forecast is stale, on hardware and in simulation [s]."""
 PHASE = 0.5
 """Ticks begin in the middle between two steps of a simulation on the same machine, whose states have come by then."""
 
@@ -61,6 +71,16 @@ PARAMETERS = (
     Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
     Param("guard.late_hold", 0.05, "Time between ticks that holds the arm [s]", minimum=2e-3, maximum=10.0),
     Param("guard.brake_factor", 2.0, "How much harder than in motion a hold brakes", minimum=0.1, maximum=100.0),
+    Param("collision_forecast", "off", "Forecasts of collision_monitor: off, use (a stale one is a warning) or require "
+          "(without a fresh one the arm is held)"),
+    Param("guard.forecast_stale_after", 0.0, f"Age of a collision forecast that is too old [s]; 0: {FORECAST_STALE}, "
+          f"simulated {SIMULATED_FORECAST_STALE}", minimum=0.0, maximum=10.0),
+    Param("filter.enabled", False, "Kalman filter of joint states before the law"),
+    Param("filter.position_noise", 1e-4, "Standard deviation of measured positions [rad or m]",
+          minimum=1e-9, maximum=1.0),
+    Param("filter.velocity_noise", 1e-2, "Standard deviation of measured velocities [rad/s or m/s]; 0: not measured",
+          minimum=0.0, maximum=10.0),
+    Param("filter.jerk_density", 50.0, "White jerk of the joints [rad/s³/√Hz or m/s³/√Hz]", minimum=1e-3, maximum=1e6),
     Param("state_rate", 50.0, "Messages on ~/controller_state per second [Hz]", minimum=0.1, maximum=200.0),
     Param("status_rate", 10.0, "Messages on ~/status per second [Hz]", minimum=0.1, maximum=50.0),
 )  # fmt: skip
@@ -104,6 +124,7 @@ def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
         blend_time=float(values["blend_time"]),
         gravity=gravity,
         payload=payload_of(values),
+        filter=filter_settings(values),
         execution=ExecutionSettings(
             path_position=_or_none(values["constraints.path"]),
             goal_position=_or_none(values["constraints.goal"]),
@@ -123,6 +144,35 @@ def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
             brake_factor=float(values["guard.brake_factor"]),
         ),
     )
+
+
+def filter_settings(values: Values) -> FilterSettings | None:
+    """Of the filter of joint states; None: it is off."""
+    if not values["filter.enabled"]:
+        return None
+    return FilterSettings(
+        position_noise=float(values["filter.position_noise"]),
+        velocity_noise=float(values["filter.velocity_noise"]) or None,
+        jerk_density=float(values["filter.jerk_density"]),
+    )
+
+
+def collision_ahead(values: Values, simulated: bool) -> CollisionAhead | None:
+    """How forecasts of collisions are used; None: not at all.
+
+    Raises:
+        InputError: No such policy.
+    """
+    name = str(values["collision_forecast"])
+    try:
+        policy = ForecastPolicy(name)
+    except ValueError:
+        known = ", ".join(policy.value for policy in ForecastPolicy)
+        raise InputError(f"collision_forecast is {name!r}; choose one of {known}") from None
+    if policy is ForecastPolicy.OFF:
+        return None
+    usual = SIMULATED_FORECAST_STALE if simulated else FORECAST_STALE
+    return CollisionAhead(policy, float(values["guard.forecast_stale_after"]) or usual)
 
 
 def loop_settings(values: Values) -> LoopSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,6 +68,7 @@ def status_message(thread: ControlThread, status: Status, loop: LoopReport | Non
     message.tracking_joint = thread.controller.chain.joint_names[worst]
     message.state_age = float(min(thread.silence, 1e9))
     message.speed_scaling, message.ticks = float(status.rate), status.ticks
+    _add_forecast(message, thread, status)
     if loop is not None:
         message.rate, message.overruns, message.late_ticks = loop.rate, loop.missed, loop.late_ticks
         message.jitter_p50, message.jitter_p99, message.jitter_max = _spread(loop.lateness)
@@ -75,6 +77,15 @@ def status_message(thread: ControlThread, status: Status, loop: LoopReport | Non
         if loop.realtime is not None:
             message.scheduler, message.refused = loop.realtime.scheduler, list(loop.realtime.refused)
     return message
+
+
+def _add_forecast(message: ControllerStatus, thread: ControlThread, status: Status) -> None:
+    if thread.forecasts is None:
+        message.collision_forecast, message.collision_speed, message.collision_age = "off", 1.0, math.inf
+        return
+    ahead = thread.forecasts.ahead
+    message.collision_forecast, message.collision_speed = ahead.policy.value, float(ahead.speed)
+    message.collision_age, message.collision_warning = float(ahead.age(status.time)), ahead.warning(status.time)
 
 
 def diagnosis(status: ControllerStatus | None) -> DiagnosticReport:
@@ -91,11 +102,15 @@ def diagnosis(status: ControllerStatus | None) -> DiagnosticReport:
         "compute p99 [us]": f"{status.compute_p99:.0f}",
         "work p99 [us]": f"{status.work_p99:.0f}",
         "tracking error [rad or m]": f"{status.tracking_error:.5f}",
+        "collision forecast": status.collision_warning or status.collision_forecast,
         "scheduler": status.scheduler,
         "refused by the system": "; ".join(status.refused),
     }
     levels = {ControllerStatus.OK: Level.OK, ControllerStatus.SLOW: Level.WARN, ControllerStatus.HOLD: Level.WARN}
-    return DiagnosticReport(levels.get(status.verdict, Level.ERROR), status.reason or status.phase, values)
+    level = levels.get(status.verdict, Level.ERROR)
+    if level is Level.OK and status.collision_warning:
+        return DiagnosticReport(Level.WARN, status.collision_warning, values)
+    return DiagnosticReport(level, status.reason or status.phase, values)
 
 
 def _nothing_heard(thread: ControlThread) -> str:

@@ -2,7 +2,7 @@
 
 Offers the actions `~/plan_motion` (plan) and `~/move` (plan, execute, monitor, stop and replan), and the services
 `~/change_world` and `~/list_objects`. Subscribes to `joint_states`, to perceived obstacles on `obstacles`, and, where
-moveit_msgs is installed, to objects on `collision_object`. Publishes `~/display_path` and `~/world_markers`.
+moveit_msgs is installed, to objects on `collision_object`. Publishes `~/world`, `~/display_path` and `~/world_markers`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from .margins import MARGIN_PARAMETERS, PerceivedMargin
 from .markers import path_markers, world_markers
 from .requests import Defaults, Requests
 from .world import PlannerWorld
+from .world_publisher import PERIOD, WorldPublisher
 
 KEEP, FORGET = "keep", "forget"
 PARAMETERS = (
@@ -104,6 +105,8 @@ class PlannerNode(ManagedNode):
         self.own(self.create_service(ListObjects, "~/list_objects", self._on_list))
         self.own(self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST))
         self._subscribe_to_moveit()
+        self._world_messages = self.own(WorldPublisher(self, self._world.world, model.chain.base))
+        self.every(PERIOD, self._world_messages.update)
         self.every(DRAW_EVERY, self._update_world)
         self.get_logger().info(
             f"{model}; {len(self._world.snapshot().objects)} objects; ready after {time.monotonic() - began:.1f} s"
@@ -131,7 +134,9 @@ class PlannerNode(ManagedNode):
                 self.get_logger().warning(f"objects without a size are not in the world: {', '.join(skipped)}")
 
     def _change_world(self, request: ChangeWorld.Request, _: ChangeWorld.Response) -> str:
-        return self._world.change(request)
+        done = self._world.change(request)
+        self._world_messages.update()
+        return done
 
     def _add_version(self, response: ChangeWorld.Response) -> None:
         response.version = self._world.snapshot().version
@@ -145,6 +150,7 @@ class PlannerNode(ManagedNode):
             return
         try:
             self._world.update_perceived(message)
+            self._world_messages.update()
         except InputError as error:
             self.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)
 

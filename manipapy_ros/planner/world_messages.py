@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from geometry_msgs.msg import Point32, Pose
-from manipapy_msgs.msg import CollisionObject, ObstacleArray
+from manipapy_msgs.msg import AttachedCollisionObject, CollisionObject, ObstacleArray
+from manipapy_msgs.msg import World as WorldMessage
 
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import (
@@ -18,7 +19,9 @@ from manipapy_core.geometry import (
     Plane,
     PointCloud,
     Sphere,
+    World,
     WorldObject,
+    WorldSnapshot,
 )
 from manipapy_core.geometry.distance import Shape
 from manipapy_core.typing import Array
@@ -80,10 +83,16 @@ def message_of(name: str, shape: Shape, T: Array, frame: str) -> CollisionObject
         message.type, message.dimensions, points = "points", [shape.cell], shape.points
     else:
         assert isinstance(shape, Octomap)
-        message.type = "octomap"
+        message.type, message.dimensions, points = "points", [shape.grid.cell], occupied_centres(shape)
     if points is not None:
         message.points = [Point32(x=x, y=y, z=z) for x, y, z in points.tolist()]
     return message
+
+
+def occupied_centres(shape: Octomap) -> Array:
+    """Centres of the occupied cells of an octomap [m], shape (cells, 3)."""
+    grid = shape.grid
+    return grid.lower + (np.argwhere(grid.distances == 0.0) + 0.5) * grid.cell
 
 
 def pose_of(pose: Pose) -> Array:
@@ -93,6 +102,43 @@ def pose_of(pose: Pose) -> Array:
         pose = Pose(position=pose.position)
         pose.orientation.w = 1.0
     return matrix_from_pose(pose)
+
+
+def message_from_world(world: WorldSnapshot, frame: str) -> WorldMessage:
+    """A whole world as a message without a stamp.
+
+    Args:
+        frame: Base link of the arm.
+    """
+    message = WorldMessage(version=world.version)
+    message.header.frame_id = frame
+    for item in world.objects.values():
+        listed = message.perceived if item.name.startswith(PERCEIVED) else message.objects
+        listed.append(message_of(item.name, item.shape, item.T_base_object, frame))
+    for carried in world.attached.values():
+        described = message_of(carried.name, carried.shape, carried.T_link_object, carried.link)
+        message.attached.append(AttachedCollisionObject(object=described, touch_links=sorted(carried.touch_links)))
+    pairs = [sorted(pair) for pair in world.allowed]
+    message.allowed_first, message.allowed_second = [a for a, _ in pairs], [b for _, b in pairs]
+    return message
+
+
+def world_from_message(message: WorldMessage) -> WorldSnapshot:
+    """The world that a planner has published.
+
+    Raises:
+        InputError: An object that cannot be used.
+    """
+    world = World()
+    for item in (*message.objects, *message.perceived):
+        world.add(item.id, shape_of(item), pose_of(item.pose))
+    for carried in message.attached:
+        item = carried.object
+        world.add(item.id, shape_of(item))
+        world.attach(item.id, item.header.frame_id, pose_of(item.pose), touch_links=tuple(carried.touch_links))
+    for first, second in zip(message.allowed_first, message.allowed_second, strict=True):
+        world.allow(first, second)
+    return world.snapshot()
 
 
 def perceived_objects(message: ObstacleArray) -> Iterator[WorldObject]:

@@ -29,7 +29,15 @@ def executables(**options) -> list[str]:
 
 
 def test_each_mode_starts_its_processes_in_order():
-    assert executables(mode=BringupMode.SIM) == ["sim_bridge", "model_server", "controller", "planner"]
+    assert executables(mode=BringupMode.SIM) == [
+        "sim_bridge",
+        "model_server",
+        "controller",
+        "planner",
+        "collision_monitor",
+    ]
+    assert "collision_monitor" not in executables(mode=BringupMode.SIM, collision_forecast="off")
+    assert "collision_monitor" not in executables(mode=BringupMode.SIM, planner=False)
     assert executables(mode=BringupMode.MOCK) == ["mock_hardware", "model_server", "planner"]
     assert executables(mode=BringupMode.HARDWARE, planner=False) == ["model_server"]
     assert executables(mode=BringupMode.MOCK, perception=True, capability=True)[-2:] == ["perception", "capability"]
@@ -38,6 +46,7 @@ def test_each_mode_starts_its_processes_in_order():
         "model_server",
         "controller",
         "planner",
+        "collision_monitor",
     ]
 
 

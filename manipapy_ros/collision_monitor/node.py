@@ -1,0 +1,178 @@
+"""The node `collision_monitor`: forecasts collisions of an arm in the planner's world, apart from the control loop.
+
+Takes `joint_states`, the planner's world and the controller's path ahead, and publishes `~/forecast`, which the
+controller's guard uses. It runs in a process of its own, so that the forecast costs the 1 kHz loop nothing. It covers
+every motion of the arm: planned ones, trajectories sent straight to the controller, an arm that is pushed by hand.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from manipapy_msgs.msg import CollisionForecast as ForecastMessage
+from manipapy_msgs.msg import PathAhead
+from sensor_msgs.msg import JointState
+
+from manipapy_core.control import LoopSettings, PeriodicLoop
+from manipapy_core.control.loop import Histogram
+from manipapy_core.geometry import RobotBody
+from manipapy_core.motion import CollisionForecast, CollisionForecaster, ForecastSettings, PathPreview
+from manipapy_core.trajectory import BrakingLimits
+
+from ..common import qos
+from ..common.conversions import JointStateReader
+from ..common.diagnostics import DiagnosticReport, Level
+from ..common.node import ManagedNode
+from ..common.params import Param, Values
+from ..common.process import run
+from ..common.robot_loader import ROBOT_PARAMETERS
+from ..realtime.polled_topics import PolledSubscription
+from .world_input import WorldInput
+
+PARAMETERS = (
+    *ROBOT_PARAMETERS,
+    Param("rate", 100.0, "Forecasts per second [Hz]", minimum=1.0, maximum=500.0),
+    Param("reaction_time", 0.05, "From a joint state to the effort that answers its forecast [s]",
+          minimum=1e-3, maximum=1.0),
+    Param("margin", 0.005, "Distance to objects that is kept [m]", minimum=1e-3, maximum=0.2),
+    Param("self_margin", 0.002, "Distance between links that is kept [m]", minimum=1e-4, maximum=0.1),
+    Param("velocity_noise", 0.02, "Joint velocities below this are taken for noise [rad/s or m/s]",
+          minimum=1e-6, maximum=1.0),
+    Param("brake_factor", 2.0, "How much harder than in motion a hold brakes, as guard.brake_factor of the controller",
+          minimum=0.1, maximum=100.0),
+    Param("world_topic", "planner/world", "Where the planner publishes its world"),
+    Param("path_topic", "controller/path_ahead", "Where the controller publishes the trajectory ahead"),
+    Param("world_stale_after", 3.0, "Silence of the planner after which its world is not up to date [s]",
+          minimum=0.1, maximum=3600.0),
+)  # fmt: skip
+PATH_STALE_AFTER = 0.15
+"""A path ahead that is older than this, by the stamps of joint states, is not used [s]."""
+PRIORITY = 60
+"""Of SCHED_FIFO, where permitted: below the loops of simulation and control."""
+
+
+class CollisionMonitorNode(ManagedNode):
+    """Forecasts for one arm while the node is active."""
+
+    udp_transport = True
+
+    def __init__(self) -> None:
+        super().__init__("collision_monitor", PARAMETERS)
+
+    def configure(self, values: Values) -> None:
+        """Build the body of the arm and open all topics."""
+        model = self.load_robot(values)
+        chain = model.chain
+        body = RobotBody.build(model.robot, chain)
+        margin = float(values["margin"])
+        settings = ForecastSettings(
+            reaction_time=float(values["reaction_time"]),
+            margin=margin,
+            self_margin=float(values["self_margin"]),
+            velocity_noise=float(values["velocity_noise"]),
+            step=min(ForecastSettings.step, 0.8 * margin),
+        )
+        self._forecaster = CollisionForecaster(body, BrakingLimits.of(chain, float(values["brake_factor"])), settings)
+        self._reader, self._n = JointStateReader(chain.joint_names), chain.n
+        self._states: PolledSubscription[JointState] = self.own(
+            PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
+        )
+        self._paths: PolledSubscription[PathAhead] = self.own(
+            PolledSubscription(self, PathAhead, str(values["path_topic"]), qos.NEWEST)
+        )
+        self._world = self.own(
+            WorldInput(self, str(values["world_topic"]), chain.base, float(values["world_stale_after"]))
+        )
+        self._publisher = self.own(self.create_publisher(ForecastMessage, "~/forecast", qos.COMMAND))
+        self._path: PathPreview | None = None
+        self._path_stamp = -np.inf
+        self._loop: PeriodicLoop | None = None
+        self._compute, self._last, self._arrival = Histogram(), CollisionForecast(1.0), -np.inf
+        # Compiles what the first forecast would wait for.
+        rest = np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper)
+        self._forecaster.forecast(rest, np.zeros(chain.n), self._world.snapshot)
+        self.get_logger().info(f"{model}; keeps {1e3 * margin:g} mm from objects")
+
+    def activate(self) -> None:
+        """Forecast from now on."""
+        period = 1.0 / float(self.values["rate"])
+        settings = LoopSettings(period=period, spin=0.0, priority=PRIORITY, lock_memory=False)
+        self._loop = PeriodicLoop(self._tick, settings, on_failure=self._report, name="collision forecast")
+        self._loop.start()
+
+    def deactivate(self) -> None:
+        """Stop; the controller finds its forecast stale."""
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+
+    def diagnose(self) -> DiagnosticReport:
+        """What is near, how long forecasts take, and whether states and world come."""
+        spread, self._compute = self._compute.spread(), Histogram()
+        near = f"{self._last.link} near {self._last.other}" if self._last.other else ""
+        values = {
+            "forecasts per second": str(spread.count),
+            "compute p50 [us]": f"{spread.p50:.0f}",
+            "compute p99 [us]": f"{spread.p99:.0f}",
+            "world version": str(self._world.version),
+            "allowed speed": f"{self._last.speed:.2f}",
+            "near": near,
+        }
+        if not self.is_active:
+            return DiagnosticReport(Level.OK, "inactive", values)
+        if time.monotonic() - self._arrival > 1.0:
+            return DiagnosticReport(Level.WARN, self._reader.problem or "no joint states arrive", values)
+        if not self._world.fresh:
+            return DiagnosticReport(Level.WARN, "no up-to-date world: is the planner running?", values)
+        return DiagnosticReport(Level.OK, near or "free", values)
+
+    # In the loop.
+
+    def _tick(self, _: float) -> None:
+        message = self._states.newest_serialized()
+        if message is None or not self._reader.read(message):
+            return
+        began = time.monotonic_ns()
+        self._arrival = time.monotonic()
+        self._world.poll()
+        sec, nanosec = self._reader.stamp
+        self._last = self._forecaster.forecast(
+            self._reader.q.copy(), self._reader.qd.copy(), self._world.snapshot, self._path_at(sec + 1e-9 * nanosec)
+        )
+        forecast = ForecastMessage(
+            speed=self._last.speed,
+            world_version=self._world.version,
+            world_fresh=self._world.fresh,
+            link=self._last.link,
+            object=self._last.other,
+        )
+        forecast.stamp.sec, forecast.stamp.nanosec = sec, nanosec
+        self._publisher.publish(forecast)
+        self._compute.record(time.monotonic_ns() - began)
+
+    def _path_at(self, stamp: float) -> PathPreview | None:
+        """The trajectory ahead at the time of a joint state [s]; None if there is none."""
+        message = self._paths.newest()
+        if message is not None and len(message.positions) >= 3 * self._n and not len(message.positions) % self._n:
+            rows = np.array(message.positions).reshape(-1, self._n)
+            self._path = PathPreview(rows, message.spacing, message.rate)
+            self._path_stamp = message.stamp.sec + 1e-9 * message.stamp.nanosec
+        if self._path is None or not -PATH_STALE_AFTER < stamp - self._path_stamp < PATH_STALE_AFTER:
+            return None
+        return self._path.later(stamp - self._path_stamp)
+
+    def _report(self, error: Exception) -> None:
+        text = f"a forecast failed: {type(error).__name__}: {error}"
+        self.get_logger().error(text, throttle_duration_sec=1.0)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the node until it is stopped."""
+    return run(CollisionMonitorNode, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
