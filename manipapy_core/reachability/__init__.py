@@ -8,7 +8,7 @@ from .map_spec import MapSpec
 from .placement import BasePlacement, Combine, Floor, PlacementMap, place_base, score_floor
 from .reach_map import ReachMap
 from .self_distance import self_distances
-from .storage import NotAMap, OtherRobot, load_map, save_map
+from .storage import InvalidMap, MapMismatch, load_map, save_map
 from .workspace import MapVoxels, Workspace, sample_workspace, voxels
 
 __all__ = [
@@ -16,10 +16,10 @@ __all__ = [
     "Combine",
     "Floor",
     "Grid",
+    "InvalidMap",
+    "MapMismatch",
     "MapSpec",
     "MapVoxels",
-    "NotAMap",
-    "OtherRobot",
     "PlacementMap",
     "Polygon",
     "PoseGrid",

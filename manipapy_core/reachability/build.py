@@ -43,16 +43,16 @@ from .storage import (
 )
 
 GRID_SAMPLES = 200_000
-"""Configurations that decide how large the grid is."""
+"""Configurations that decide the size of the grid."""
 CHECKPOINT = 20.0
-"""Seconds between two savings of an unfinished map."""
+"""Seconds between two checkpoints of an unfinished map."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of samples done and of all."""
 
 
 def build_map(
-    plan: MapSpec,
+    spec: MapSpec,
     path: str | os.PathLike[str] | None = None,
     *,
     workers: int = 1,
@@ -61,43 +61,43 @@ def build_map(
     accept: Measure | None = None,
     quality: Measure | None = None,
 ) -> ReachMap:
-    """The map of an arm.
+    """Builds the reachability map of an arm.
 
     Args:
-        path: Where it is kept. An unfinished one there is continued; a finished one of the same plan is returned.
+        path: File of the map. An unfinished one is continued; a finished one of the same specification is returned.
         workers: Processes on this machine; 1 stays in this one.
         scheduler: Address of a Dask scheduler, such as "tcp://host:8786", instead of own processes.
-        accept: Takes configurations (N, n), tells which count: statically stable ones, for example.
-        quality: Takes configurations (N, n), gives what is maximised per cell instead of the manipulability.
+        accept: Takes configurations (N, n), returns True for those that count, such as statically stable ones.
+        quality: Takes configurations (N, n), returns the measure to maximise per cell instead of the manipulability.
 
     Raises:
-        OtherRobot: If there is a map of another arm at the path, or one of another plan.
+        MapMismatch: The file is a map of another arm, or of another specification.
     """
-    chain = plan.chain
+    chain = spec.chain
     file = None if path is None else Path(path)
     if file is not None and file.exists():
-        return _finished(plan, chain, file)
-    state = _begin(plan, chain, file)
-    todo = [block for block in range(plan.blocks) if block not in state.done]
+        return _finished(spec, chain, file)
+    state = _begin(spec, chain, file)
+    todo = [block for block in range(spec.blocks) if block not in state.done]
     if todo:
         saved = time.monotonic()
-        for block, part in _parts(plan, state, todo, workers, scheduler, accept, quality):
+        for block, part in _parts(spec, state, todo, workers, scheduler, accept, quality):
             if part is not None:
                 state.tally.add(part)
             state.done.add(block)
             if progress is not None:
-                progress(min(len(state.done) * plan.block, plan.samples), plan.samples)
+                progress(min(len(state.done) * spec.block, spec.samples), spec.samples)
             if file is not None and time.monotonic() - saved > CHECKPOINT:
-                state.save(plan, chain, file)
+                state.save(spec, chain, file)
                 saved = time.monotonic()
-    urdf = hashlib.sha256(plan.robot.urdf.encode()).hexdigest()
-    attributes = {**plan.settings(), "urdf": urdf, "verify": plan.verify}
+    urdf = hashlib.sha256(spec.robot.urdf.encode()).hexdigest()
+    attributes = {**spec.settings(), "urdf": urdf, "verify": spec.verify}
     tables = state.tally.sparse()
-    if plan.self_collision:
-        tables["clearance"] = self_distances(plan.checker.body, tables["seed"])
+    if spec.self_collision:
+        tables["clearance"] = self_distances(spec.checker.body, tables["seed"])
     reach = ReachMap.of_tables(chain, state.grid, tables, attributes)
-    if plan.verify:
-        verify_edges(reach, plan.verify, plan.seed, collides=plan.collides)
+    if spec.verify:
+        verify_edges(reach, spec.verify, spec.seed, collides=spec.collides)
     if file is not None:
         save_map(reach, file)
         file.with_name(file.name + ".part").unlink(missing_ok=True)
@@ -105,7 +105,7 @@ def build_map(
 
 
 def verify_edges(reach: ReachMap, poses: int, seed: int = 0, *, collides: Measure | None = None) -> None:
-    """Asks inverse kinematics about random poses in every edge cell and writes the reachable share into the map."""
+    """Solves inverse kinematics for random poses in every edge cell and writes the reachable share into the map."""
     edge = reach.edge
     rng, found = np.random.default_rng([seed, 7]), np.zeros(len(edge))
     for _ in range(poses):
@@ -119,39 +119,39 @@ class _State:
     tally: Tally
     done: set[int]
 
-    def save(self, plan: MapSpec, chain: Chain, file: Path) -> None:
+    def save(self, spec: MapSpec, chain: Chain, file: Path) -> None:
         attributes = {
             "format": FORMAT,
             "identity": identity(chain),
             "grid": grid_attributes(self.grid),
-            "settings": plan.settings(),
+            "settings": spec.settings(),
             "versions": versions(),
             "done": sorted(self.done),
         }
         write_archive(file.with_name(file.name + ".part"), attributes, self.tally.sparse())
 
 
-def _finished(plan: MapSpec, chain: Chain, file: Path) -> ReachMap:
-    """The map that is there already, if it is the one that was asked for."""
+def _finished(spec: MapSpec, chain: Chain, file: Path) -> ReachMap:
+    """The finished map of the file, if it has this specification."""
     found = load_map(file, chain)
-    ours = {**plan.settings(), "verify": plan.verify, "resolution": plan.resolution}
+    ours = {**spec.settings(), "verify": spec.verify, "resolution": spec.resolution}
     require_same(file, {**found.attributes, "resolution": found.grid.resolution}, ours)
     return found
 
 
-def _begin(plan: MapSpec, chain: Chain, file: Path | None) -> _State:
-    """An empty state, or the one that was saved for the same plan."""
+def _begin(spec: MapSpec, chain: Chain, file: Path | None) -> _State:
+    """An empty state, or the checkpoint of the same specification."""
     bounds = search_bounds(chain, True)
-    q = np.random.default_rng([plan.seed, 1 << 40]).uniform(bounds.lower, bounds.upper, (GRID_SAMPLES, chain.n))
-    make = make_grid if plan.index == "4d" else make_pose_grid
-    grid = make(chain, plan.resolution, plan.tilts, kernels_of(chain).forward.run(q))
+    q = np.random.default_rng([spec.seed, 1 << 40]).uniform(bounds.lower, bounds.upper, (GRID_SAMPLES, chain.n))
+    make = make_grid if spec.index == "4d" else make_pose_grid
+    grid = make(chain, spec.resolution, spec.tilts, kernels_of(chain).forward.run(q))
     state = _State(grid, Tally.empty(grid, chain.n), set())
     part = None if file is None else file.with_name(file.name + ".part")
     if part is None or not part.exists():
         return state
     attributes, tables = read_archive(part)
     require_same(part, attributes["identity"], identity(chain))
-    ours = {**plan.settings(), "resolution": plan.resolution}
+    ours = {**spec.settings(), "resolution": spec.resolution}
     theirs = {**attributes["settings"], "resolution": grid_from(attributes["grid"]).resolution}
     require_same(part, theirs, ours)
     state.tally.add(tables)
@@ -159,17 +159,17 @@ def _begin(plan: MapSpec, chain: Chain, file: Path | None) -> _State:
     return state
 
 
-def _block(plan: MapSpec, grid: Grid | PoseGrid, block: int) -> dict[str, NDArray[Any]]:
-    """One block in whatever process this is."""
-    tally = Tally.empty(grid, plan.chain.n)
+def _block(spec: MapSpec, grid: Grid | PoseGrid, block: int) -> dict[str, NDArray[Any]]:
+    """One block, in any process."""
+    tally = Tally.empty(grid, spec.chain.n)
     sample_block(
-        plan.chain, grid, tally, plan.seed, block, plan.size_of(block), collides=plan.collides, accept=plan.accept
+        spec.chain, grid, tally, spec.seed, block, spec.size_of(block), collides=spec.collides, accept=spec.accept
     )
     return tally.sparse()
 
 
 def _parts(
-    plan: MapSpec,
+    spec: MapSpec,
     state: _State,
     todo: list[int],
     workers: int,
@@ -179,7 +179,7 @@ def _parts(
 ) -> Iterator[tuple[int, dict[str, NDArray[Any]] | None]]:
     """Blocks as they are done; None for those that went straight into the state's tally."""
     if scheduler is not None:
-        yield from _by_dask(plan, state.grid, todo, scheduler)
+        yield from _by_dask(spec, state.grid, todo, scheduler)
     elif workers > 1:
         if accept is not None or quality is not None:
             raise InputError("accept and quality stay in this process; use workers=1 with them")
@@ -187,28 +187,28 @@ def _parts(
 
         # Not forked: threads of a parent's libraries would be lost in the children.
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            jobs = {pool.submit(_block, plan, state.grid, block): block for block in todo}
+            jobs = {pool.submit(_block, spec, state.grid, block): block for block in todo}
             for job in as_completed(jobs):
                 yield jobs.pop(job), job.result()
     else:
         for block in todo:
             sample_block(
-                plan.chain, state.grid, state.tally, plan.seed, block, plan.size_of(block),
-                collides=plan.collides, accept=both(plan.accept, accept), quality=quality,
+                spec.chain, state.grid, state.tally, spec.seed, block, spec.size_of(block),
+                collides=spec.collides, accept=both(spec.accept, accept), quality=quality,
             )  # fmt: skip
             yield block, None
 
 
 def _by_dask(
-    plan: MapSpec, grid: Grid | PoseGrid, todo: list[int], scheduler: str
+    spec: MapSpec, grid: Grid | PoseGrid, todo: list[int], scheduler: str
 ) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
     try:
         distributed = importlib.import_module("distributed")
     except ImportError:
         raise MissingPackage("distributed", "a cluster", "big") from None
     with distributed.Client(scheduler) as client:
-        shared_plan, shared_grid = client.scatter([plan, grid], broadcast=True)
-        jobs = {client.submit(_block, shared_plan, shared_grid, block, pure=False, retries=10): block for block in todo}
+        shared_spec, shared_grid = client.scatter([spec, grid], broadcast=True)
+        jobs = {client.submit(_block, shared_spec, shared_grid, block, pure=False, retries=10): block for block in todo}
         for job in distributed.as_completed(list(jobs)):
             yield jobs[job], job.result()
             job.release()

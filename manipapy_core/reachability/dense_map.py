@@ -1,4 +1,4 @@
-"""Maps of four dimensions, with a place for every cell: for arms whose first and last joint turn."""
+"""Dense maps of four dimensions, for arms whose first and last joint are revolute."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..ik.bounds import search_bounds
 from ..jit import njit
 from ..typing import Array
 from .grid4 import TURN, Grid, locate_one, sector
-from .reach_map import EDGE, HARDLY, INSIDE, NO, OUTSIDE, PROBABLY, UNKNOWN, YES, ReachMap
+from .reach_map import EDGE, INSIDE, LIKELY, NO, OUTSIDE, UNKNOWN, UNLIKELY, YES, ReachMap
 
 
 @dataclass(frozen=True, eq=False)
 class DenseMap(ReachMap):
-    """Cells of what neither the first nor the last joint changes, and which yaws and rolls their limits leave."""
+    """Cells in four coordinates that the first and last joint do not change, with the yaws and rolls they allow."""
 
     grid: Grid
 
     @cached_property
     def slot(self) -> NDArray[np.int32]:
-        """Place of every cell of the grid in the arrays of met ones; -1 where none was met; shape (cells,)."""
+        """Row of every cell in the arrays of visited cells; -1 for cells not visited; shape (cells,)."""
         slots = np.full(self.grid.cells, -1, dtype=np.int32)
         slots[self.cell] = np.arange(len(self.cell), dtype=np.int32)
         return slots
@@ -32,9 +32,10 @@ class DenseMap(ReachMap):
     @cached_property
     def kind(self) -> NDArray[np.uint8]:
         """OUTSIDE, EDGE or INSIDE, shape (cells,)."""
-        met = self.slot >= 0
-        around = self.grid.neighbours(met)
-        return np.where(met & (around == 8), INSIDE, np.where(met | (around > 0), EDGE, OUTSIDE)).astype(np.uint8)
+        visited = self.slot >= 0
+        around = self.grid.neighbours(visited)
+        edge_or_outside = np.where(visited | (around > 0), EDGE, OUTSIDE)
+        return np.where(visited & (around == 8), INSIDE, edge_or_outside).astype(np.uint8)
 
     @property
     def memory(self) -> int:
@@ -55,11 +56,11 @@ class DenseMap(ReachMap):
 
     def verdicts(self, T: Array) -> NDArray[np.uint8]:
         answer = np.empty(len(T), np.uint8)
-        ask(T, self.grid.numbers, self.slot, self.kind, self.share, self.open, answer)
+        query_dense(T, self.grid.numbers, self.slot, self.kind, self.share, self.open, answer)
         return answer
 
     def seeds_at(self, rows: NDArray[np.int64], T: Array) -> Array:
-        """With the first and last joint brought to the yaw and roll of the poses."""
+        """Seeds whose first and last joint are turned to the yaw and roll of the poses."""
         if not len(self.seed):
             return np.full((len(rows), self.chain.n), np.nan)
         q = self.seed[np.maximum(rows, 0)].astype(np.float64)
@@ -75,7 +76,7 @@ class DenseMap(ReachMap):
 
 
 @njit(cache=True, nogil=True)
-def ask(T, g, slot, kind, share, open_, answer):  # type: ignore[no-untyped-def]
+def query_dense(T, g, slot, kind, share, open_, answer):  # type: ignore[no-untyped-def]
     """Verdicts on poses (N, 4, 4)."""
     places, X = np.empty((1, 3)), np.empty((3, 4))
     for i in range(T.shape[0]):
@@ -89,8 +90,8 @@ def ask(T, g, slot, kind, share, open_, answer):  # type: ignore[no-untyped-def]
         if here >= 0:
             bit = open_[here, sector(places[0, 2])] >> sector(places[0, 1]) & 1 == 1
         if kind[cell] == INSIDE:
-            answer[i] = YES if bit else HARDLY
+            answer[i] = YES if bit else UNLIKELY
         elif share[cell] == UNKNOWN:
-            answer[i] = PROBABLY if bit else HARDLY
+            answer[i] = LIKELY if bit else UNLIKELY
         else:
-            answer[i] = PROBABLY if bit and share[cell] >= 127 else HARDLY
+            answer[i] = LIKELY if bit and share[cell] >= 127 else UNLIKELY

@@ -1,4 +1,4 @@
-"""Where a pose belongs in a reachability map: four numbers that the first and the last joint do not change.
+"""The four-dimensional grid of a reachability map: coordinates of a pose that the first and last joint do not change.
 
 Both of them turn about their own axis, so a pose is moved to the axes first: X = A⁻¹ T B⁻¹, with z along the first
 axis at one end and along the last one at the other. Then X = Rz(yaw) Ry(tilt) Rz(roll), the first joint adds to yaw,

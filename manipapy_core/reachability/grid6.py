@@ -1,4 +1,4 @@
-"""Where a pose belongs in a map of six dimensions: place, direction and roll, for arms of any joints.
+"""The six-dimensional grid of a reachability map: position, direction and roll, for arms of any joints.
 
 The place is that of the last joint's frame in the base frame, in cubes. The direction of that joint's axis falls into
 bands of equal tilt, each cut into pieces about as wide as high. The roll about it is measured from the middle of the
@@ -28,7 +28,7 @@ from ..typing import Array
 from .grid4 import SECTORS, TURN, located, rotations
 
 MOST_CELLS = 1 << 53
-"""Numbers of cells travel as floats, which are exact up to here."""
+"""Cell numbers are stored as floats, which are exact up to here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class PoseGrid:
         return located(T, locate_many6, self.numbers)
 
     def seen(self, T: Array) -> Array:
-        """What is located, for poses T_base_tip (..., 4, 4): a frame whose z axis is a joint's."""
+        """The frame that is located for poses T_base_tip (..., 4, 4): its z axis is that of a joint."""
         X = np.eye(4)
         X[:3] = self.frame.reshape(3, 4)
         return lie.inverse(T) @ X if self.seen_from_tip else T @ X

@@ -1,4 +1,4 @@
-"""What decides how a reachability map turns out: the arm, its cells, and which configurations count."""
+"""Specification of a reachability map: the arm, its cells, and which configurations count."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULTS = {"4d": (0.05, 36), "6d": (0.1, 12)}
 
 @dataclass(frozen=True, eq=False)
 class MapSpec:
-    """Everything that decides what a map holds."""
+    """Everything that determines the content of a map."""
 
     robot: Robot
     base: str
@@ -39,16 +39,16 @@ class MapSpec:
     """Cells of the tip's tilt; 36 (5°) with four dimensions and 12 (15°) with six if not given."""
     seed: int = 0
     self_collision: bool = True
-    """Leave out configurations in which the arm hits itself."""
+    """Leave out configurations in self-collision."""
     verify: int = 0
     """Poses per edge cell that are checked by inverse kinematics."""
     block: int = 500_000
-    """Samples that are done at a time."""
+    """Samples per block."""
     fixed: Mapping[str, float] = field(default_factory=dict)
     """Positions of joints that are held [rad or m]."""
     index: str = "auto"
     """"4d": compact, for serial arms whose first and last joint turn. "6d": place, direction and roll, for any arm;
-    only cells that are met take memory. "auto": the compact one where the arm allows it."""
+    only visited cells take memory. "auto": the compact one where the arm allows it."""
     support: Polygon | None = None
     """Leave out configurations whose centre of mass is not above this, in x and y of the base frame, z up."""
 
@@ -65,7 +65,7 @@ class MapSpec:
 
     @cached_property
     def arm(self) -> str:
-        """Changes with whatever changes the arm; the same in every process."""
+        """Digest of the arm, the same in every process."""
         parts = (self.robot.urdf, self.robot.joints, self.base, self.tip, sorted(self.fixed.items()))
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -85,7 +85,7 @@ class MapSpec:
 
     @property
     def collides(self) -> Measure | None:
-        """Tells which configurations hit the arm itself; None if that does not count."""
+        """Which configurations are in self-collision; None if that does not count."""
         return self.checker.check if self.self_collision else None
 
     @property
@@ -102,7 +102,7 @@ class MapSpec:
         return min(self.block, self.samples - block * self.block)
 
     def settings(self) -> dict[str, Any]:
-        """What a file must agree with to be resumed."""
+        """What a file must agree with to be continued."""
         return {
             "samples": self.samples,
             "tilts": self.tilts,
@@ -118,17 +118,17 @@ class MapSpec:
 
 
 @lru_cache(maxsize=8)
-def _chain(plan: MapSpec) -> Chain:
-    return plan._cut()
+def _chain(spec: MapSpec) -> Chain:
+    return spec._cut()
 
 
 @lru_cache(maxsize=8)
-def _checker(plan: MapSpec) -> Checker:
-    return Checker(RobotBody.build(plan.robot, _chain(plan)))
+def _checker(spec: MapSpec) -> Checker:
+    return Checker(RobotBody.build(spec.robot, _chain(spec)))
 
 
 def both(first: Measure | None, second: Measure | None) -> Measure | None:
-    """True where both are; one that is None does not count."""
+    """True where both are; None is left out."""
     if first is None or second is None:
         return second if first is None else first
     a, b = first, second

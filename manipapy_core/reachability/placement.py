@@ -1,8 +1,8 @@
-"""Where to put the base of an arm: the inverse reachability map, cut by the floor.
+"""Base placement by the inverse reachability map on a floor.
 
-For each grasp, every place and heading of the base on the floor is a pose of the tip in the base frame, and the map
-knows how good it is. Places that may not be stood on are removed, grasps are combined, and the best places are checked
-by inverse kinematics with the collision check before they are called answers.
+For each grasp, every position and heading of the base on the floor is a pose of the tip in the base frame, whose
+quality the map gives. Forbidden positions are removed and the qualities of the grasps are combined. The best placements
+are returned after inverse kinematics, with the collision check if there is one, has solved every grasp.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Combine(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """A plane to stand on, and where on it."""
+    """The plane that the base is placed on, and the allowed areas of it."""
 
     T_world_floor: Array = field(default_factory=lambda: np.eye(4))
     """Its z axis is the normal, x and y are the floor's own coordinates; shape (4, 4)."""
     T_floor_base: Array = field(default_factory=lambda: np.eye(4))
-    """How the base stands at the origin with heading zero: its height, and a tilt if it is mounted at one."""
+    """Pose of the base at the origin of the floor with heading zero: its height, and a tilt if it has one."""
     keep_in: tuple[Polygon, ...] = ()
     """The whole footprint must lie in one of these, if there are any."""
     keep_out: tuple[Polygon, ...] = ()
@@ -65,7 +65,7 @@ class Floor:
         return self.T_world_floor @ T @ self.T_floor_base
 
     def allows(self, x: Array, y: Array, heading: Array) -> NDArray[np.bool_]:
-        """Which places the footprint may take; arrays of one shape."""
+        """Which placements the polygons allow; arrays of one shape."""
         allowed = np.ones(np.shape(x), dtype=bool)
         corners = np.zeros((1, 2)) if self.footprint is None else self.footprint.corners
         c, s = np.cos(heading)[..., None], np.sin(heading)[..., None]
@@ -98,7 +98,7 @@ class BasePlacement:
 
 @dataclass(frozen=True, eq=False)
 class PlacementMap:
-    """The floor, scored: what the inverse map leaves of it."""
+    """Scores of placements on the floor."""
 
     x: Array
     """[m], shape (columns,)."""
@@ -107,7 +107,7 @@ class PlacementMap:
     heading: Array
     """[rad], shape (headings,)."""
     score: Array
-    """Zero where some grasp is out of reach or the base may not stand; shape (columns, rows, headings)."""
+    """Zero where a grasp is out of reach or the placement forbidden; shape (columns, rows, headings)."""
     grasps: Array
     """T_world_tip, shape (grasps, 4, 4)."""
     floor: Floor
@@ -184,8 +184,7 @@ def place_base(
         apart: Least distance between two answers [m].
 
     Returns:
-        Best first, and of equally good ones those that face the grasps; fewer than asked for, or none, if the floor
-        has no more.
+        Best first, and of equal scores those that face the grasps; fewer than `count`, or none, if there are no more.
     """
     scored = score_floor(reach, grasps, floor, combine=combine, step=step, headings=headings, penalised=penalised)
     order = np.lexsort((-_facing(scored).ravel(), -scored.score.ravel()))
@@ -227,7 +226,7 @@ def _realise(
 
 
 def _facing(scored: PlacementMap) -> Array:
-    """Cosine between each heading and the way to the grasps: of places that score alike, the arm looks at its work."""
+    """Cosine between each heading and the direction to the grasps, to order placements of equal score."""
     middle = (lie.inverse(scored.floor.T_world_floor) @ scored.grasps)[:, :2, 3].mean(axis=0)
     x, y, heading = np.meshgrid(scored.x, scored.y, scored.heading, indexing="ij")
     return np.cos(heading - np.arctan2(middle[1] - y, middle[0] - x))

@@ -1,8 +1,8 @@
-"""`ReachMap`: which poses an arm reaches, how well, and with which joints; millions of answers a second.
+"""`ReachMap`: which poses an arm reaches, with what quality, and from which seed configuration.
 
-Three kinds of cells: inside, where all neighbours are met too; outside, where nothing is near; and the edge between. An
-answer from the table alone is a guess at the edge. `exact=True` asks inverse kinematics there, beginning at the cell's
-own configuration and its neighbours'. What differs between four and six dimensions is in `DenseMap` and `SparseMap`.
+Cells are inside (all neighbours visited too), outside (neither visited nor beside a visited cell) or on the edge. At
+the edge the table alone is a guess; `exact=True` solves inverse kinematics there, seeded by the configurations of the
+cell and its neighbours. What differs between four and six dimensions is in `DenseMap` and `SparseMap`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .grid6 import PoseGrid
 
 OUTSIDE, EDGE, INSIDE = 0, 1, 2
 UNKNOWN = 255
-"""Share of a cell that was not verified."""
-NO, HARDLY, PROBABLY, YES = 0, 1, 2, 3
-"""What a table says about a pose."""
+"""Reachable share of a cell that was not verified."""
+NO, UNLIKELY, LIKELY, YES = 0, 1, 2, 3
+"""Verdict of the table on a pose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,22 +36,22 @@ class ReachMap(ABC):
     chain: Chain
     grid: Grid | PoseGrid
     cell: NDArray[np.int64]
-    """Numbers of the cells that were met, ascending, shape (met,)."""
+    """Numbers of the visited cells, ascending, shape (visited,)."""
     count: NDArray[np.uint32]
-    """Samples in them, shape (met,)."""
+    """Samples in them, shape (visited,)."""
     best: NDArray[np.float32]
-    """Highest quality in them, shape (met,)."""
+    """Highest quality in them, shape (visited,)."""
     penalised: NDArray[np.float32]
-    """Highest quality where joint limits count, shape (met,)."""
+    """Highest quality where joint limits count, shape (visited,)."""
     seed: NDArray[np.float32]
-    """A configuration for each [rad or m], shape (met, n)."""
+    """A configuration for each [rad or m], shape (visited, n)."""
     clearance: NDArray[np.float32]
-    """Least distance between the arm's own links at that configuration [m]; NaN if not asked for; shape (met,)."""
+    """Least distance between the arm's own links at that configuration [m]; NaN if not computed; shape (visited,)."""
     open: NDArray[np.uint16]
-    """Yaws and rolls that the limits leave, shape (met, SECTORS); with six dimensions (met, 1), or (met, 0)."""
+    """Yaws and rolls inside the limits, shape (visited, SECTORS); with six dimensions (visited, 1) or (visited, 0)."""
     share: NDArray[np.uint8]
-    """Reachable part of edge cells as found by inverse kinematics, 0 to 254; 255 where not asked. For every cell of a
-    grid of four dimensions; with six, for those that were met."""
+    """Reachable part of edge cells as found by inverse kinematics, 0 to 254; 255 where not verified. For every cell
+    of a grid of four dimensions; with six, for the visited ones."""
     attributes: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: robot, limits, samples, versions."""
 
@@ -59,14 +59,14 @@ class ReachMap(ABC):
     def of_tables(
         chain: Chain, grid: Grid | PoseGrid, tables: Mapping[str, NDArray[Any]], attributes: dict[str, Any]
     ) -> ReachMap:
-        """From arrays by name; `share` and `clearance` may be missing: then nothing is known about them."""
+        """From arrays by name; `share` and `clearance` may be missing: they are then unknown."""
         from .dense_map import DenseMap  # these two are kinds of this class
         from .sparse_map import SparseMap
 
-        met = len(tables["cell"])
+        visited = len(tables["cell"])
         known = {name: tables[name] for name in ("cell", "count", "best", "penalised", "seed", "open")}
-        known["clearance"] = tables.get("clearance", np.full(met, np.nan, np.float32))
-        shares = np.full(met if isinstance(grid, PoseGrid) else grid.cells, UNKNOWN, np.uint8)
+        known["clearance"] = tables.get("clearance", np.full(visited, np.nan, np.float32))
+        shares = np.full(visited if isinstance(grid, PoseGrid) else grid.cells, UNKNOWN, np.uint8)
         known["share"] = tables.get("share", shares)
         if isinstance(grid, PoseGrid):
             return SparseMap(chain=chain, grid=grid, attributes=attributes, **known)
@@ -80,7 +80,7 @@ class ReachMap(ABC):
     @property
     @abstractmethod
     def edge(self) -> NDArray[np.int64]:
-        """Numbers of the cells that are worth asking inverse kinematics about, shape (count,)."""
+        """Numbers of the cells that inverse kinematics can verify, shape (count,)."""
 
     @abstractmethod
     def edge_poses(self, rng: np.random.Generator) -> Array:
@@ -92,11 +92,11 @@ class ReachMap(ABC):
 
     @abstractmethod
     def rows(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where cells are among those that were met, −1 for others; shape (N,)."""
+        """Rows of cells among the visited ones, −1 for others; shape (N,)."""
 
     @abstractmethod
     def verdicts(self, T: Array) -> NDArray[np.uint8]:
-        """NO, HARDLY, PROBABLY or YES for poses (N, 4, 4), by the table alone; shape (N,)."""
+        """NO, UNLIKELY, LIKELY or YES for poses (N, 4, 4), by the table alone; shape (N,)."""
 
     @abstractmethod
     def seeds_at(self, rows: NDArray[np.int64], T: Array) -> Array:
@@ -109,26 +109,26 @@ class ReachMap(ABC):
 
         Args:
             T: T_base_tip, shape (..., 4, 4).
-            exact: Ask inverse kinematics where the table is not sure: slower there, and right. In six dimensions it is
-                sure of verified cells only.
-            collides: Takes configurations (N, n), gives True for each that must not be the answer (`Checker.check`);
-                counts where inverse kinematics is asked.
+            exact: Solve inverse kinematics where the table is not certain: slower there, and right. In six dimensions
+                only verified cells are certain.
+            collides: Takes configurations (N, n), returns True for those to reject (`Checker.check`); used where
+                inverse kinematics is solved.
 
         Returns:
             Shape (...,).
         """
         poses, flat = _flat(T)
         verdict = self.verdicts(flat)
-        yes = verdict >= PROBABLY
+        yes = verdict >= LIKELY
         if exact:
-            likely, hardly = (np.flatnonzero(verdict == kind) for kind in (PROBABLY, HARDLY))
-            yes[likely] = self.settled(flat[likely], collides)
-            yes[hardly] = self.solvable(flat[hardly], collides)
+            likely, unlikely = (np.flatnonzero(verdict == kind) for kind in (LIKELY, UNLIKELY))
+            yes[likely] = self.confirmed(flat[likely], collides)
+            yes[unlikely] = self.solvable(flat[unlikely], collides)
         return yes.reshape(poses.shape[:-2])
 
     def quality(self, T: ArrayLike, *, penalised: bool = False) -> NDArray[np.float32]:
         """Highest quality known for the cell of each pose, 0 where it is not reachable, shape (...,)."""
-        return self._looked_up(T, self.penalised if penalised else self.best, 0.0)
+        return self._lookup(T, self.penalised if penalised else self.best, 0.0)
 
     def clearances(self, T: ArrayLike) -> NDArray[np.float32]:
         """Least distance between the arm's own links at the best configuration of the cell of each pose.
@@ -136,12 +136,12 @@ class ReachMap(ABC):
         Returns:
             [m], shape (...,); NaN where the pose is not reachable, or the map was built without self-collision.
         """
-        return self._looked_up(T, self.clearance, np.nan)
+        return self._lookup(T, self.clearance, np.nan)
 
-    def _looked_up(self, T: ArrayLike, table: NDArray[np.float32], otherwise: float) -> NDArray[np.float32]:
+    def _lookup(self, T: ArrayLike, table: NDArray[np.float32], otherwise: float) -> NDArray[np.float32]:
         poses, flat = _flat(T)
         rows = self.rows(self._cells(flat))
-        good = (rows >= 0) & (self.verdicts(flat) >= PROBABLY)
+        good = (rows >= 0) & (self.verdicts(flat) >= LIKELY)
         found = np.full(len(flat), otherwise, np.float32)
         found[good] = table[rows[good]]
         return found.reshape(poses.shape[:-2])
@@ -150,7 +150,7 @@ class ReachMap(ABC):
         """A configuration near each pose: a start for inverse kinematics.
 
         Returns:
-            [rad or m], shape (..., n); NaN where the map knows none.
+            [rad or m], shape (..., n); NaN where the map has none.
         """
         poses, flat = _flat(T)
         return self.seeds_at(self.rows(self._cells(flat)), flat).reshape(*poses.shape[:-2], self.chain.n)
@@ -184,8 +184,8 @@ class ReachMap(ABC):
         order = np.lexsort((-best, -share))
         return z[order], share[order], best[order].astype(np.float64)
 
-    def settled(self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None) -> NDArray[np.bool_]:
-        """Which of the poses (N, 4, 4) that are probably reachable really are."""
+    def confirmed(self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None) -> NDArray[np.bool_]:
+        """Which of the poses (N, 4, 4) that are likely reachable inverse kinematics confirms."""
         return self.solvable(T, collides)
 
     def solvable(self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None) -> NDArray[np.bool_]:
@@ -198,9 +198,9 @@ class ReachMap(ABC):
             rows = self.rows(cell[unsolved] if side < 0 else self.grid.beside(cell[unsolved], side))
             tried, rows = unsolved[rows >= 0], rows[rows >= 0]
             if len(tried):
-                asked = np.ascontiguousarray(T[tried])
-                good, found = solver.follow(asked, self.seeds_at(rows, asked))
-                solved[tried] = good_ones(good, found[:, : self.chain.n], collides)
+                poses = np.ascontiguousarray(T[tried])
+                good, found = solver.follow(poses, self.seeds_at(rows, poses))
+                solved[tried] = collision_free(good, found[:, : self.chain.n], collides)
         return solved
 
     def _cells(self, T: Array) -> NDArray[np.int64]:
@@ -228,10 +228,10 @@ def _flat(T: ArrayLike) -> tuple[Array, Array]:
     return poses, np.ascontiguousarray(poses.reshape(-1, 4, 4))
 
 
-def good_ones(
+def collision_free(
     solved: NDArray[np.bool_], q: Array, collides: Callable[[Array], NDArray[np.bool_]] | None
 ) -> NDArray[np.bool_]:
-    """Which solutions (N, n) count: those that were found and do not collide."""
+    """Which solutions (N, n) were found and do not collide."""
     good = solved.copy()
     if collides is not None and good.any():
         good[good] = ~np.asarray(collides(q[good]), dtype=bool)

@@ -1,4 +1,4 @@
-"""Random configurations sorted into the cells of a map: what one worker does, and how results come together.
+"""Random configurations tallied into the cells of a map, by one worker, and the merging of tallies.
 
 Which result wins never depends on the order: counts add, bits are joined, and of two equally good configurations the
 one that is smaller by its numbers stays. Any split over workers gives the same map, bit for bit.
@@ -37,9 +37,9 @@ Measure = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 @dataclass(eq=False)
 class Tally:
-    """What is known about every cell; grows as samples come in.
+    """Counts, best qualities and seeds of every cell; grows with the samples.
 
-    A row per cell of a grid of four dimensions; with six, a row per cell that has been met.
+    A row per cell of a grid of four dimensions; with six, a row per visited cell.
     """
 
     count: NDArray[np.uint32]
@@ -83,7 +83,7 @@ class Tally:
         return rows
 
     def sparse(self) -> dict[str, NDArray[Any]]:
-        """Only the cells that have been met, by number."""
+        """The visited cells only, by number."""
         if self.index is None:
             rows = cell = np.flatnonzero(self.count).astype(np.int64)
         else:
@@ -246,8 +246,8 @@ def sample_block(
     """Adds one block of random configurations to a tally; the same ones for the same seed and number of the block.
 
     Args:
-        collides: Tells which configurations are to be left out.
-        accept: Tells which are to be taken: statically stable ones, for example.
+        collides: Returns True for configurations to leave out.
+        accept: Returns True for configurations that count, such as statically stable ones.
         quality: What is maximised per cell instead of the manipulability, plain and penalised.
 
     Returns:
@@ -258,7 +258,7 @@ def sample_block(
     width = np.where(bounds.stops, upper - lower, 0.0).astype(np.float32)  # without a width, no penalty
     limits = np.array([bounds.lower[0], bounds.upper[0], bounds.lower[-1], bounds.upper[-1]])
     if isinstance(grid, PoseGrid):
-        # Seen from the tip, the first joint turns the base the other way.
+        # Seen from the tip, the first joint turns the base in the opposite direction.
         limits[2:] = (0, -1) if grid.seen_from_tip else (chain.n - 1, 1)
         limits[:2] = (-limits[1], -limits[0]) if grid.seen_from_tip else (bounds.lower[-1], bounds.upper[-1])
     rng = np.random.default_rng([seed, block])

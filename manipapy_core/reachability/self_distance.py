@@ -1,4 +1,4 @@
-"""How far the links of an arm are from each other, for many configurations at once, by their covering spheres."""
+"""Batched distances between the links of an arm, by their covering spheres."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def gaps(T, link, first, spheres, balls, pairs, least):  # type: ignore[no-untyp
                 continue
             for s in range(first[a], first[a + 1]):
                 for t in range(first[b], first[b + 1]):
-                    # Compared as squares: a root only where it is nearer than anything before.
+                    # Compared as squares: a root only for a new minimum.
                     reach = best + spheres[s, 3] + spheres[t, 3]
                     total = np.float32(0.0)
                     for r in range(3):

@@ -1,7 +1,4 @@
-"""Maps of six dimensions, which keep only the cells that were met: for arms of any joints.
-
-Which row of a table belongs to a cell, where there are too many cells to keep a place for each: a hash table.
-"""
+"""Sparse maps of six dimensions, for arms of any joints: only visited cells are stored, found by a hash table."""
 
 from __future__ import annotations
 
@@ -19,10 +16,10 @@ from ..jit import njit
 from ..typing import Array
 from .grid4 import SECTORS, TURN, sector
 from .grid6 import PoseGrid, locate_one6
-from .reach_map import HARDLY, NO, PROBABLY, UNKNOWN, YES, ReachMap, good_ones
+from .reach_map import LIKELY, NO, UNKNOWN, UNLIKELY, YES, ReachMap, collision_free
 
 WHOLE = UNKNOWN - 1
-"""Share of a cell of which every pose that was asked about can be reached."""
+"""Reachable share of a cell of which every verified pose is reachable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +34,7 @@ class SparseMap(ReachMap):
 
     @cached_property
     def sure(self) -> NDArray[np.uint16]:
-        """Bits of the sectors of roll that are open here, in the sectors beside, and in all cells beside; (met,)."""
+        """Bits of the sectors of roll that are open here, in the sectors beside and in all cells beside; (visited,)."""
         every = np.uint16((1 << SECTORS) - 1)
         here = self.open[:, 0] if self.open.shape[1] else np.full(len(self.cell), every)
         sure = here & _rolled(here, 1) & _rolled(here, -1)
@@ -56,7 +53,7 @@ class SparseMap(ReachMap):
 
     @property
     def edge(self) -> NDArray[np.int64]:
-        """All that were met: cells are large, and what is out of reach may be thinner than one."""
+        """All visited cells: they are large, and an unreachable region may be thinner than one."""
         return self.cell
 
     def edge_poses(self, rng: np.random.Generator) -> Array:
@@ -77,28 +74,28 @@ class SparseMap(ReachMap):
         answer = np.empty(len(T), np.uint8)
         strides = np.array([*np.cumprod(self.grid.shape[:0:-1])[::-1], 1], dtype=np.int64) * self.grid.orientations
         shape = np.array(self.grid.shape, dtype=np.int64)
-        ask6(
+        query_sparse(
             T, self.grid.numbers, shape, strides, self.grid.turned, *self.index.tables,
             self.sure, self.share, self.open, answer,
         )  # fmt: skip
         return answer
 
-    def settled(self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None) -> NDArray[np.bool_]:
-        """From the cell's configuration, and where that fails by a search from many starts.
+    def confirmed(self, T: Array, collides: Callable[[Array], NDArray[np.bool_]] | None = None) -> NDArray[np.bool_]:
+        """By inverse kinematics from the cell's configuration, and where that fails by a search from many seeds.
 
         Cells are large: their configuration may belong to another branch of solutions than the pose.
         """
         solver, poses = solver_for(self.chain), np.ascontiguousarray(T)
         solved, found = solver.follow(poses, self.seeds_at(self.rows(self._cells(poses)), poses))
-        good = good_ones(solved, found[:, : self.chain.n], collides)
+        good = collision_free(solved, found[:, : self.chain.n], collides)
         rest = np.flatnonzero(~good)
         if len(rest):
             solved, found = solver.many(poses[rest])
-            good[rest] = good_ones(solved, found[:, : self.chain.n], collides)
+            good[rest] = collision_free(solved, found[:, : self.chain.n], collides)
         return good
 
     def seeds_at(self, rows: NDArray[np.int64], T: Array) -> Array:
-        """With the joint that turns the roll brought to that of the poses."""
+        """Seeds whose rolling joint is turned to the roll of the poses."""
         q = np.full((len(rows), self.chain.n), np.nan)
         known = rows >= 0
         q[known] = self.seed[rows[known]]
@@ -117,8 +114,8 @@ class SparseMap(ReachMap):
 
 
 @njit(cache=True, nogil=True)
-def met_beside(cell, shape, strides, turned, cells, table):  # type: ignore[no-untyped-def]
-    """Whether one of the neighbours of a cell was met."""
+def neighbour_visited(cell, shape, strides, turned, cells, table):  # type: ignore[no-untyped-def]
+    """Whether one of the neighbours of a cell was visited."""
     orientations = turned.shape[0]
     orientation = cell % orientations
     for side in range(turned.shape[1]):
@@ -134,7 +131,7 @@ def met_beside(cell, shape, strides, turned, cells, table):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def ask6(T, g, shape, strides, turned, cells, table, sure, share, open_, answer):  # type: ignore[no-untyped-def]
+def query_sparse(T, g, shape, strides, turned, cells, table, sure, share, open_, answer):  # type: ignore[no-untyped-def]
     """Verdicts on poses (N, 4, 4)."""
     places, X = np.empty((1, 3)), np.empty((3, 4))
     for i in range(T.shape[0]):
@@ -144,13 +141,13 @@ def ask6(T, g, shape, strides, turned, cells, table, sure, share, open_, answer)
         if cell < 0:
             answer[i] = NO
         elif row < 0:
-            answer[i] = HARDLY if met_beside(cell, shape, strides, turned, cells, table) else NO
+            answer[i] = UNLIKELY if neighbour_visited(cell, shape, strides, turned, cells, table) else NO
         elif sure[row] >> at & 1 == 1 and share[row] == WHOLE:
             answer[i] = YES
         elif open_.shape[1] and open_[row, 0] >> at & 1 == 0:
-            answer[i] = HARDLY
+            answer[i] = UNLIKELY
         else:
-            answer[i] = PROBABLY if share[row] == UNKNOWN or share[row] >= 127 else HARDLY
+            answer[i] = LIKELY if share[row] == UNKNOWN or share[row] >= 127 else UNLIKELY
 
 
 def _rolled(bits: NDArray[np.uint16], by: int | NDArray[np.int64]) -> NDArray[np.uint16]:
@@ -160,13 +157,13 @@ def _rolled(bits: NDArray[np.uint16], by: int | NDArray[np.int64]) -> NDArray[np
 
 
 FIRST_SIZE = 1 << 12
-"""Places at first; doubled when more than half of them are taken."""
+"""Slots at first; doubled when more than half of them are taken."""
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ over the golden ratio: neighbouring cells end far from each other (Knuth, multiplicative hashing)."""
 
 
 class CellIndex:
-    """Rows of cells in the order in which they came.
+    """Hash table from cell numbers to rows, in order of insertion.
 
     Args:
         cells: Numbers of cells, each once; the first has row 0.
@@ -193,7 +190,7 @@ class CellIndex:
 
     @property
     def tables(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For compiled code: cells by row, and rows by place; good until something is added."""
+        """For compiled code: cells by row, and rows by slot; valid until a cell is added."""
         return self._cells, self._table
 
     def rows(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -220,7 +217,7 @@ class CellIndex:
 
 @njit(cache=True, nogil=True)
 def place_of(cells, table, cell):  # type: ignore[no-untyped-def]
-    """Where a cell is in the table, or the free place where it belongs."""
+    """Slot of a cell in the table, or the free slot for it."""
     mask = np.uint64(table.shape[0] - 1)
     mixed = np.uint64(cell) * SPREAD
     at = (mixed ^ (mixed >> np.uint64(32))) & mask

@@ -1,9 +1,8 @@
-"""Arrays in one file, with where they come from written beside them: NumPy's archives, or HDF5 by the file's ending.
+"""Files of reachability maps: NumPy archives, or HDF5 by the file's suffix.
 
-A file is written beside its place and renamed into it, so that a reader sees all of it or the one before. Neither kind
-holds code. In an archive of NumPy the attributes are one array of JSON; in HDF5 they are attributes, JSON each.
-
-Reachability maps in files: what a map is, whose it is, and who may read it.
+A file is written under a temporary name and renamed, so that readers never get half a map. Neither format holds code. A
+NumPy archive keeps the attributes as one array of JSON, HDF5 as attributes of JSON each. Among them is the identity of
+the arm (geometry, limits, joints, ends), and a map is refused for another arm.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ HDF5_BEGINNING = b"\x89HDF"
 Tables = dict[str, NDArray[Any]]
 
 
-class NotAMap(InputError):
-    """A file that is no reachability map, or one that this version cannot read."""
+class InvalidMap(InputError):
+    """A file that is no reachability map, or has a format that this version cannot read."""
 
     def __init__(self, path: Path, reason: str):
         super().__init__(f"{path}: {reason}; build the map again")
@@ -46,9 +45,9 @@ class NotAMap(InputError):
 
 
 def write_archive(path: Path, attributes: Mapping[str, Any], tables: Mapping[str, NDArray[Any]]) -> None:
-    """All or nothing: a reader never sees half a file."""
+    """Writes a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # What is unfinished is named map.h5.part, and is of the same kind.
+    # A checkpoint is named map.h5.part and has the same format.
     write = _write_hdf5 if any(ending in HDF5_ENDINGS for ending in path.suffixes) else _write_numpy
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -66,18 +65,18 @@ def read_archive(path: Path) -> tuple[dict[str, Any], Tables]:
     """Attributes and tables of a file of either kind.
 
     Raises:
-        NotAMap: If it is something else.
+        InvalidMap: If it is something else.
     """
     try:
         with open(path, "rb") as file:
             hdf5 = file.read(len(HDF5_BEGINNING)) == HDF5_BEGINNING
         attributes, tables = (_read_hdf5 if hdf5 else _read_numpy)(path)
     except FileNotFoundError:
-        raise NotAMap(path, "no such file") from None
+        raise InvalidMap(path, "no such file") from None
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise NotAMap(path, f"cannot be read as a map ({error})") from error
+        raise InvalidMap(path, f"cannot be read as a map ({error})") from error
     if not isinstance(attributes, dict) or attributes.get("format") != FORMAT:
-        raise NotAMap(path, f"is not of format {FORMAT}")
+        raise InvalidMap(path, f"is not of format {FORMAT}")
     return attributes, tables
 
 
@@ -98,7 +97,7 @@ def _write_hdf5(name: str, attributes: Mapping[str, Any], tables: Mapping[str, N
         for key, value in attributes.items():
             file.attrs[key] = json.dumps(value)
         for key, table in tables.items():
-            # Most cells say little: neighbours compress to a third or less. An empty table cannot be cut into chunks.
+            # Neighbouring cells are alike and compress to a third or less. An empty table cannot be cut into chunks.
             file.create_dataset(key, data=table, **({"compression": "gzip", "shuffle": True} if table.size else {}))
 
 
@@ -118,17 +117,17 @@ def _h5py() -> Any:
 TABLES = ("cell", "count", "best", "penalised", "seed", "clearance", "open", "share")
 
 
-class OtherRobot(InputError):
-    """A map that was made for another arm, or by another plan."""
+class MapMismatch(InputError):
+    """A map of another arm, or of another specification."""
 
     def __init__(self, path: Path, differences: Mapping[str, tuple[object, object]]):
         listing = "; ".join(f"{name}: {theirs!r} there, {ours!r} here" for name, (theirs, ours) in differences.items())
-        super().__init__(f"{path} is a map of another arm or plan ({listing}); build this one under another name")
+        super().__init__(f"{path} is a map of another arm or specification ({listing}); choose another file name")
         self.path, self.differences = path, dict(differences)
 
 
 def identity(chain: Chain) -> dict[str, Any]:
-    """What a map must agree with: geometry, limits and ends of the arm."""
+    """What must agree with a map: geometry, limits, joints and ends of the arm."""
     bounds = search_bounds(chain, True)
     limits = np.concatenate([bounds.lower, bounds.upper]).tobytes()
     return {
@@ -170,7 +169,7 @@ def versions() -> dict[str, str]:
 
 
 def save_map(reach: ReachMap, path: str | os.PathLike[str]) -> None:
-    """Writes a map, all or nothing."""
+    """Writes a map atomically."""
     attributes = {
         **reach.attributes,
         "format": FORMAT,
@@ -185,13 +184,13 @@ def load_map(path: str | os.PathLike[str], chain: Chain) -> ReachMap:
     """Reads a map for an arm.
 
     Raises:
-        OtherRobot: If it was made for an arm with another geometry, other limits or other ends.
-        NotAMap: If it is something else.
+        MapMismatch: If it was made for an arm with another geometry, other limits or other ends.
+        InvalidMap: If it is something else.
     """
     file = Path(path)
     attributes, tables = read_archive(file)
     if any(name not in tables for name in TABLES):
-        raise NotAMap(file, "is not finished: some tables are missing")
+        raise InvalidMap(file, "is not finished: some tables are missing")
     require_same(file, attributes["identity"], identity(chain))
     known = ("format", "identity", "grid", "versions")
     rest = {name: value for name, value in attributes.items() if name not in known}
@@ -201,4 +200,4 @@ def load_map(path: str | os.PathLike[str], chain: Chain) -> ReachMap:
 def require_same(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
     different = {name: (theirs.get(name), ours[name]) for name in ours if theirs.get(name) != ours[name]}
     if different:
-        raise OtherRobot(path, different)
+        raise MapMismatch(path, different)

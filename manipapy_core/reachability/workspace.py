@@ -1,7 +1,4 @@
-"""A reachability map as a person looks at it: places, how many ways lead there, and how good the best one is.
-
-Where the tip can be: points of random configurations, their hull and a picture.
-"""
+"""The workspace of an arm: voxels of a reachability map, and tip positions of random configurations with their hull."""
 
 from __future__ import annotations
 
@@ -20,15 +17,15 @@ from ..typing import Array
 from .reach_map import ReachMap, even_directions
 
 CHUNK = 500
-"""Places asked about at a time: some tens of megabytes of poses."""
+"""Positions per query: some tens of megabytes of poses."""
 
 
 @dataclass(frozen=True, eq=False)
 class MapVoxels:
-    """The places that can be reached."""
+    """Reachable positions of a map on a lattice."""
 
     step: float
-    """Distance of neighbouring places [m]."""
+    """Distance of neighbouring positions [m]."""
     points: Array
     """Of the tip in the base frame [m], shape (count, 3)."""
     best: NDArray[np.float32]
@@ -38,10 +35,10 @@ class MapVoxels:
 
 
 def voxels(reach: ReachMap, *, step: float = 0.1, directions: int = 40, rolls: int = 2) -> MapVoxels:
-    """Asks the map about places on a lattice.
+    """Reachable positions of a map on a lattice.
 
     Args:
-        step: Distance of neighbouring places [m].
+        step: Distance of neighbouring positions [m].
         directions: Of the tip's z axis, evenly spread.
         rolls: About each direction.
     """
@@ -124,7 +121,7 @@ class Workspace:
             return ConvexHull(self.points)
         except QhullError:
             if np.linalg.matrix_rank(self.points - self.points[0], tol=1e-9) < 3:
-                return None  # flat: an answer, not a failure
+                return None  # flat, not a failure
             raise
 
     def draw(self, axes: Any, *, size: float = 1.0) -> Any:

@@ -37,7 +37,7 @@ def map_file(run, tmp_path_factory):
     return str(path)
 
 
-def test_reachable_poses_are_told_from_others(run, map_file):
+def test_reach_query_distinguishes_reachable_poses(run, map_file):
     text = run("reach", "query", *ARM, "--map", map_file, "0.4 0 0.4 180 0 0", "4 0 0.4 180 0 0")
     assert "self-distance [m]" in text
     rows = [line for line in text.splitlines() if "180" in line]
@@ -54,7 +54,7 @@ def placed(text):
     return [[float(word) for word in row[:4]] for row in rows if row[0]]
 
 
-def test_places_keep_to_polygons_and_scores_combine(run, map_file, tmp_path):
+def test_placements_respect_polygons_and_combine_scores(run, map_file, tmp_path):
     (tmp_path / "room.json").write_text("[[0.3, -2], [2.5, -2], [2.5, 2], [0.3, 2]]")
     grasps = ["1.4 0 0.4 180 0 0", "1.4 0.2 0.4 180 0 0"]
     words = ["--keep-in", str(tmp_path / "room.json"), "--keep-out", "0.5 -1, 1.2 -1, 1.2 1, 0.5 1",
@@ -72,7 +72,7 @@ def test_places_keep_to_polygons_and_scores_combine(run, map_file, tmp_path):
     assert found["minimum"][0][3] <= found["mean"][0][3] + 1e-9
 
 
-def test_a_tilted_floor_and_a_post_are_counted(run, map_file):
+def test_tilted_floor_and_raised_base(run, map_file):
     def scores(*words):
         return placed(run("reach", "place", *ARM, "--map", map_file, "1.4 0 0.4 180 0 0", "--count", "1", *words))
 
@@ -82,12 +82,12 @@ def test_a_tilted_floor_and_a_post_are_counted(run, map_file):
     assert scores("--slope", "0 20") != level
 
 
-def test_nowhere_to_stand_ends_with_an_error(run, map_file):
+def test_no_placement_exits_with_an_error(run, map_file):
     text = run("reach", "place", *ARM, "--map", map_file, "1.4 0 0.4 180 0 0", "--keep-in", "9 9, 10 9, 10 10", code=1)
     assert placed(text) == []
 
 
-def test_a_picture_is_written(run, map_file, tmp_path):
+def test_image_is_written(run, map_file, tmp_path):
     words = ["--height", "0.2", "--height", "0.5", "--tilt", "180", "--value", "penalised"]
     for more in ([], words):
         run("reach", "show", *ARM, "--map", map_file, str(tmp_path / "map.png"), *more)
@@ -95,7 +95,7 @@ def test_a_picture_is_written(run, map_file, tmp_path):
         (tmp_path / "map.png").unlink()
 
 
-def test_a_map_of_six_dimensions_is_built_and_asked(run, tmp_path):
+def test_six_dimensional_map_is_built_and_queried(run, tmp_path):
     path = str(tmp_path / "six.npz")
     options = ["--samples", "50000", "--index", "6d", "--resolution", "0.2", "--tilts", "8"]
     assert "6 dimensions" in run("reach", "build", *ARM, "--map", path, *options)
@@ -107,7 +107,7 @@ def test_polytope_is_printed(run):
     assert "half-spaces" in text and "largest ball" in text
 
 
-def test_wrong_words_are_answered_with_a_cure(run, map_file):
+def test_wrong_arguments_are_refused_with_a_cure(run, map_file):
     with pytest.raises(InputError, match="this arm has 7"):
         run("polytope", *ARM, "0.1", code=1)
     with pytest.raises(InputError, match="six numbers"):

@@ -43,7 +43,7 @@ def check(reach, place, grasps):
         assert (q >= reach.chain.limits.lower - 1e-9).all() and (q <= reach.chain.limits.upper + 1e-9).all()
 
 
-def test_the_planar_exercise_by_brute_force():
+def test_planar_placement_agrees_with_brute_force():
     robot = planar.planar_robot()
     plan = MapSpec(robot, "l0", "hand", samples=300_000, resolution=0.1, tilts=6, self_collision=False)
     reach = build_map(plan, accept=planar.above_the_line, quality=planar.score)
@@ -72,7 +72,7 @@ def test_the_planar_exercise_by_brute_force():
     assert found[0].score > best - 0.05
 
 
-def test_places_realise_every_grasp_and_are_ordered(reach):
+def test_placements_reach_every_grasp_and_are_ordered(reach):
     grasps = [down(0.5, 0.0, 0.3), down(0.6, 0.3, 0.5, roll=0.5)]
     found = place_base(reach, grasps, count=4)
     assert len(found) == 4 and all(np.diff([place.score for place in found]) <= 0)
@@ -82,14 +82,14 @@ def test_places_realise_every_grasp_and_are_ordered(reach):
     assert min(np.hypot(a.x - b.x, a.y - b.y) for a in found for b in found if a is not b) >= 0.1
 
 
-def test_of_equal_places_the_arm_faces_its_work(reach):
+def test_placements_of_equal_score_face_the_grasp(reach):
     found = place_base(reach, down(0.5, 0.0, 0.3), count=3, headings=8)
     for place in found:
         way = np.arctan2(0.0 - place.y, 0.5 - place.x)
         assert np.cos(place.heading - way) > 0.9
 
 
-def test_polygons_and_footprint_are_kept(reach):
+def test_footprint_stays_in_and_out_of_its_polygons(reach):
     floor = Floor(
         keep_in=(Polygon.rectangle((-0.6, -0.6), (1.2, 0.2)),),
         keep_out=(Polygon.rectangle((-0.1, -0.3), (0.9, 0.1)),),
@@ -106,7 +106,7 @@ def test_polygons_and_footprint_are_kept(reach):
         assert not blocked.any()
 
 
-def test_a_tilted_floor_and_a_base_on_a_post(reach):
+def test_tilted_floor_and_raised_base(reach):
     slope = turned([0, 1.0, 0], 0.3) @ at(0, 0, -0.2)
     floor = Floor(T_world_floor=slope, T_floor_base=at(0, 0, 0.25))
     grasp = down(0.3, 0.2, 0.4)
@@ -135,20 +135,20 @@ def test_collisions_with_the_world_are_respected(reach):
         assert not collision(place.T_world_base, place.q).any()
 
 
-def test_scores_combine_as_they_say(reach):
+def test_combined_scores_are_ordered(reach):
     grasps = [down(0.5, 0.0, 0.3), down(0.5, 0.2, 0.3)]
     maps = {kind: score_floor(reach, grasps, combine=kind, headings=4).score for kind in Combine}
     low, mean, product = maps[Combine.MINIMUM], maps[Combine.MEAN], maps[Combine.PRODUCT]
     assert ((low > 0) == (mean > 0)).all() and (low <= product + 1e-7).all() and (product <= mean + 1e-7).all()
 
 
-def test_grasps_too_far_apart_have_no_place(reach):
+def test_distant_grasps_have_no_placement(reach):
     assert place_base(reach, [down(0, 0, 0.3), down(5, 0, 0.3)]) == []
     with pytest.raises(ShapeError, match="at least one"):
         place_base(reach, np.zeros((0, 4, 4)))
 
 
-def test_the_score_is_the_quality_of_the_map_there(reach):
+def test_score_is_the_quality_of_the_map(reach):
     grasp = down(0.5, 0.0, 0.3)
     scored = score_floor(reach, grasp, headings=4)
     i, j, k = np.unravel_index(scored.score.argmax(), scored.score.shape)

@@ -14,7 +14,7 @@ import pytest
 from geometry.arms import arm
 from manipapy_core import Robot, ik, kinematics, singularity
 from manipapy_core.geometry import Checker
-from manipapy_core.reachability import MapSpec, NotAMap, OtherRobot, build, build_map, load_map, save_map
+from manipapy_core.reachability import InvalidMap, MapMismatch, MapSpec, build, build_map, load_map, save_map
 from manipapy_core.reachability.grid4 import SECTORS, TURN, open_sectors
 from manipapy_core.reachability.samples import Tally
 
@@ -44,7 +44,7 @@ def same(first, second):
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in TABLES)
 
 
-def test_asked_exactly_it_agrees_with_inverse_kinematics(reach):
+def test_exact_query_agrees_with_inverse_kinematics(reach):
     T = random_poses(600)
     truth = ik.solve_batch(reach.chain, T).solved
     told = reach.reachable(T, exact=True)
@@ -52,13 +52,13 @@ def test_asked_exactly_it_agrees_with_inverse_kinematics(reach):
     assert told[truth].mean() > 0.98 and told[~truth].mean() < 0.02
 
 
-def test_poses_of_configurations_are_known(reach):
+def test_poses_of_configurations_are_reachable(reach):
     q = np.random.default_rng(9).uniform(reach.chain.limits.lower, reach.chain.limits.upper, (2000, 7))
     T = kinematics.forward(reach.chain, q)
     assert reach.reachable(T).mean() > 0.95 and reach.reachable(T, exact=True).mean() > 0.99
 
 
-def test_straight_down_the_map_has_no_holes(reach):
+def test_grasps_from_above_leave_no_holes(reach):
     """Few samples point exactly down; the place of a grasp from above must not depend on luck."""
     x, y = np.meshgrid(np.linspace(-0.6, 0.6, 41), np.linspace(-0.6, 0.6, 41))
     T = np.tile(np.diag([1.0, -1.0, -1.0, 1.0]), (*x.shape, 1, 1))
@@ -68,7 +68,7 @@ def test_straight_down_the_map_has_no_holes(reach):
     assert (reach.reachable(T, exact=True) == truth).mean() > 0.97
 
 
-def test_far_away_nothing_is_reachable(reach):
+def test_distant_poses_are_unreachable(reach):
     T = random_poses(50)
     T[:, :3, 3] += 5.0
     assert not reach.reachable(T).any() and not reach.reachable(T, exact=True).any()
@@ -132,7 +132,7 @@ def test_self_collision_leaves_configurations_out():
     assert not Checker(arm("panda")[2]).check(checked.seed.astype(np.float64)).mean() > 0.001
 
 
-def test_verified_edges_cut_false_answers():
+def test_verified_edges_reduce_false_positives():
     T = random_poses(800, seed=8)
     options = {"samples": 300_000, "resolution": 0.2, "tilts": 9, "self_collision": False}
     rough, verified = (build_map(plan(verify=count, **options)) for count in (0, 6))
@@ -141,24 +141,24 @@ def test_verified_edges_cut_false_answers():
     assert wrong[1] < wrong[0]
 
 
-def test_a_saved_map_comes_back_and_another_arm_is_refused(reach, tmp_path):
+def test_saved_map_is_loaded_and_refused_for_another_arm(reach, tmp_path):
     save_map(reach, tmp_path / "panda.npz")
     again = load_map(tmp_path / "panda.npz", reach.chain)
     assert same(reach, again) and again.attributes["samples"] == 600_000
-    with pytest.raises(OtherRobot, match="another arm") as raised:
+    with pytest.raises(MapMismatch, match="another arm") as raised:
         load_map(tmp_path / "panda.npz", arm("ur5")[1])
     assert "robot" in raised.value.differences
     (tmp_path / "bad.npz").write_text("nothing")
-    with pytest.raises(NotAMap, match="build the map again"):
+    with pytest.raises(InvalidMap, match="build the map again"):
         load_map(tmp_path / "bad.npz", reach.chain)
 
 
-def test_a_finished_map_is_not_built_again(tmp_path):
+def test_finished_map_is_not_built_again(tmp_path):
     settings = plan(samples=40_000, self_collision=False)
     first, steps = build_map(settings, tmp_path / "map.npz"), []
     again = build_map(settings, tmp_path / "map.npz", progress=lambda *x: steps.append(x))
     assert same(first, again) and not steps
-    with pytest.raises(OtherRobot, match="samples: 40000 there, 50000 here"):
+    with pytest.raises(MapMismatch, match="samples: 40000 there, 50000 here"):
         build_map(plan(samples=50_000, self_collision=False), tmp_path / "map.npz")
 
 
@@ -188,7 +188,7 @@ build_map(plan, sys.argv[1])
 """
 
 
-def test_a_killed_build_goes_on_where_it_was(tmp_path, project):
+def test_killed_build_resumes(tmp_path, project):
     path = tmp_path / "map.npz"
     part = tmp_path / "map.npz.part"
     environment = {**os.environ, "PYTHONPATH": str(project)}
@@ -210,7 +210,7 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, project):
     assert path.exists() and not part.exists()
 
 
-def test_an_unfinished_map_of_another_plan_is_refused(tmp_path):
+def test_unfinished_map_of_another_specification_is_refused(tmp_path):
     first = plan(samples=60_000, block=20_000, self_collision=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "CHECKPOINT", 0.0)
@@ -221,7 +221,7 @@ def test_an_unfinished_map_of_another_plan_is_refused(tmp_path):
 
         with pytest.raises(KeyboardInterrupt):
             build_map(first, tmp_path / "map.npz", progress=stop)
-    with pytest.raises(OtherRobot, match="samples"):
+    with pytest.raises(MapMismatch, match="samples"):
         build_map(plan(samples=80_000, block=20_000, self_collision=False), tmp_path / "map.npz")
 
 
@@ -240,7 +240,7 @@ def test_two_dask_workers_give_the_same_map(dask_cluster, index):
     assert same(spread, build_map(settings))
 
 
-def test_a_dask_worker_that_is_killed_loses_nothing(dask_cluster):
+def test_killed_dask_worker_loses_no_samples(dask_cluster):
     """Dask starts another one in its place."""
     settings = plan(samples=400_000, self_collision=False, block=25_000)
     killed = []

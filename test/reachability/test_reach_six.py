@@ -10,7 +10,7 @@ import pytest
 from geometry.arms import arm
 from manipapy_core import Robot, ik, kinematics
 from manipapy_core.errors import InputError
-from manipapy_core.reachability import MapSpec, OtherRobot, build, build_map, load_map, place_base, save_map
+from manipapy_core.reachability import MapMismatch, MapSpec, build, build_map, load_map, place_base, save_map
 from manipapy_core.reachability.grid6 import PoseGrid
 from manipapy_core.reachability.samples import Tally
 from manipapy_core.reachability.sparse_map import CellIndex
@@ -52,7 +52,7 @@ def same(first, second):
 
 
 @pytest.mark.parametrize(("name", "hits"), [("a rail", 0.98), ("a sliding tip", 0.98), ("foot to hand", 0.96)])
-def test_asked_exactly_it_agrees_with_inverse_kinematics(name, hits):
+def test_exact_query_agrees_with_inverse_kinematics(name, hits):
     reach = built(name)
     assert reach.grid.dimensions == 6 and reach.grid.seen_from_tip == (name == "a sliding tip")
     T = random_poses(reach, 600)
@@ -91,7 +91,7 @@ def test_limits_of_the_turning_end_are_known():
     assert told[truth].mean() > 0.98 and told[~truth].mean() < 0.005
 
 
-def test_both_indexes_say_the_same_about_a_panda():
+def test_both_indexes_agree_on_a_panda():
     robot, chain, _ = arm("panda")
     options = {"samples": 1_000_000, "self_collision": False}
     four = build_map(MapSpec(robot, chain.base, chain.tip, resolution=0.1, tilts=18, index="auto", **options))
@@ -142,7 +142,7 @@ def test_random_poses_of_a_cell_lie_in_it_and_cells_are_alike(rolls, seen_from_t
         assert gap.max() < 0.1 * np.sqrt(6.0)
 
 
-def test_an_index_of_cells_is_a_dictionary():
+def test_cell_index_agrees_with_a_dictionary():
     rng = np.random.default_rng(1)
     index, truth = CellIndex(), {}
     for _ in range(20):
@@ -172,7 +172,7 @@ def test_processes_give_the_same_map():
 
 
 @pytest.mark.parametrize("ending", ["npz", "h5"])
-def test_a_stopped_build_goes_on_and_its_file_comes_back(tmp_path, ending):
+def test_stopped_build_resumes_and_its_file_is_loaded(tmp_path, ending):
     if ending == "h5":
         pytest.importorskip("h5py", reason="HDF5 files need h5py: pip install 'manipapy[big]'")
     path, settings = tmp_path / f"map.{ending}", plan("a rail", samples=120_000, block=20_000, verify=1)
@@ -191,13 +191,13 @@ def test_a_stopped_build_goes_on_and_its_file_comes_back(tmp_path, ending):
     again = load_map(path, settings.chain)
     assert same(resumed, again) and np.array_equal(resumed.share, again.share)
     assert again.attributes["index"] == "6d"
-    with pytest.raises(OtherRobot, match="another arm"):
+    with pytest.raises(MapMismatch, match="another arm"):
         load_map(path, built("foot to hand", 20_000).chain)
     save_map(again, path)
     assert same(load_map(path, settings.chain), again)
 
 
-def test_verified_cells_cut_false_answers():
+def test_verified_cells_reduce_false_positives():
     options = {"samples": 600_000, "resolution": 0.2, "tilts": 8}
     rough, verified = (build_map(plan("a rail", verify=count, **options)) for count in (0, 4))
     T = random_poses(rough, 800, seed=8)
@@ -210,7 +210,7 @@ def test_verified_cells_cut_false_answers():
     assert verified.reachable(T, exact=True)[truth].mean() > 0.95
 
 
-def test_a_base_on_a_rail_is_placed():
+def test_base_on_a_rail_is_placed():
     reach = built("a rail")
     middle = 0.5 * (reach.chain.limits.lower + reach.chain.limits.upper)
     grasp = kinematics.forward(reach.chain, middle)
@@ -221,7 +221,7 @@ def test_a_base_on_a_rail_is_placed():
         assert np.allclose(tip, grasp, atol=1e-5)
 
 
-def test_a_wrong_index_is_answered_with_a_cure():
+def test_wrong_index_is_refused_with_a_cure():
     with pytest.raises(InputError, match="choose index 6d or auto"):
         build_map(plan("a rail", samples=1000, index="4d"))
     with pytest.raises(InputError, match="choose auto, 4d or 6d"):

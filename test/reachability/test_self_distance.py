@@ -24,7 +24,7 @@ def test_distances_are_those_of_the_nearest_spheres(name):
     assert self_distances(body, q[0]) == pytest.approx(wanted[0], abs=2e-5)
 
 
-def test_distances_are_below_those_of_the_meshes_and_not_far():
+def test_distances_are_conservative_and_close_to_the_meshes():
     """Coal's distances of the convex links, by way of Pinocchio, for the pairs that count."""
     robot, chain, body = arm("panda")
     model = pin.buildModelFromXML(robot.urdf)
@@ -86,7 +86,7 @@ def test_centre_of_mass_is_that_of_pinocchio():
         assert np.allclose(centre_of_mass(robot, chain, row), wanted, atol=1e-9)
 
 
-def test_only_configurations_that_stand_are_in_the_map():
+def test_map_holds_statically_stable_configurations_only():
     case = humanoid()
     robot = Robot.from_urdf(case.text)
     chain = robot.chain(case.base, case.tip)
