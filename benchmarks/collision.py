@@ -1,6 +1,6 @@
 """The collision checker beside coal, in one run: `make bench-collision`.
 
-Configurations per second on one core, collisions missed and invented, distances. Truth is coal, by way of Pinocchio,
+Configurations per second on one core, missed collisions, false alarms, distances. Truth is coal through Pinocchio,
 which reads the same description and compares the same shapes. Times are CPU time of the thread, medians.
 """
 
@@ -96,8 +96,8 @@ def speed(report: Report, robots: list[str]) -> None:
 
 def free_edges(checker: Checker, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Free motions of one radian."""
-    way = np.random.default_rng(1).normal(size=free.shape)
-    end = free + way / np.linalg.norm(way, axis=1, keepdims=True)
+    direction = np.random.default_rng(1).normal(size=free.shape)
+    end = free + direction / np.linalg.norm(direction, axis=1, keepdims=True)
     clear = ~checker.check_edges(free, end, EDGE_STEP)
     return free[clear][:1000], end[clear][:1000]
 
@@ -109,9 +109,9 @@ def truth(report: Report, robots: list[str], count: int) -> None:
         robot, chain, body = arm(name)
         totals = np.zeros(4, dtype=np.int64)
         for scene, q in enumerate(np.array_split(configurations(chain, count, seed=77), SCENES)):
-            told = Checker(body, table_world(scene)).check(q)
+            reported = Checker(body, table_world(scene)).check(q)
             true = CoalScene(robot, chain, body, coal_table(scene)).check(q)
-            totals += [true.sum(), (~true).sum(), (true & ~told).sum(), (told & ~true).sum()]
+            totals += [true.sum(), (~true).sum(), (true & ~reported).sum(), (reported & ~true).sum()]
         hits, free, lost, extra = (int(total) for total in totals)
         missed[name], invented[name] = float(lost), 100.0 * extra / free
         report.measurements[f"{name} against coal"] = {"hits": hits, "free": free, "missed": lost, "invented": extra}

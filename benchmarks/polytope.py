@@ -29,11 +29,11 @@ ROWS = (0, 6, 12, 24)
 INSIDE = 1e-5
 """Joint sets that hold no ball of this radius are not compared: SciPy refuses or garbles them."""
 NOT_LIKE_FOR_LIKE = (
-    "SciPy and cddlib enumerate the corners in joint space and map them; manipapy and pycapacity ask only for those at "
+    "SciPy and cddlib enumerate the corners in joint space and map them; manipapy and pycapacity compute only those at "
     "the tip.",
     "pycapacity stops at its tolerance (1e-7 here); the others are exact.",
     "manipapy's first call compiles for a minute and keeps the code on disk; that call is not counted.",
-    "Finding the near points is not part of the times, for anybody; its cost is printed beside them.",
+    "Finding the near points is part of no time; its cost is printed beside them.",
 )
 
 

@@ -28,7 +28,7 @@ from reference.random_robots import humanoid, random_chain
 RATE_SAMPLES = 2_000_000
 NOT_LIKE_FOR_LIKE = (
     "The plain index is written here after its paper, on the same samples; its authors' own code was not run.",
-    "Exact answers ask inverse kinematics for the poses at the edge; the plain index never does.",
+    "Exact queries solve inverse kinematics for the poses at the edge; the plain index never does.",
     "The truth with self-collision tries more configurations per pose than an answer of the map does.",
 )
 
@@ -93,7 +93,7 @@ def built(report: Report, samples: int, *, self_collision: bool) -> ReachMap:
 
 
 def random_poses(reach: ReachMap, count: int, seed: int) -> Array:
-    """Anywhere in the box around the arm, turned any way."""
+    """Uniform in the box around the arm, with any orientation."""
     rng = np.random.default_rng(seed)
     T = np.tile(np.eye(4), (count, 1, 1))
     q = rng.normal(size=(count, 4))
@@ -112,10 +112,10 @@ def plain_index(reach: ReachMap, T: Array) -> Array:
 
 def judged(report: Report, answers_by: dict[str, Array], true: Array) -> dict[str, tuple[float, float]]:
     rows, figures = [], {}
-    for name, told in answers_by.items():
-        hit, false = 100.0 * told[true].mean(), 100.0 * told[~true].mean()
+    for name, reported in answers_by.items():
+        hit, false = 100.0 * reported[true].mean(), 100.0 * reported[~true].mean()
         figures[name] = (hit, false)
-        rows.append([name, f"{100.0 * (told == true).mean():.2f} %", f"{hit:.2f} %", f"{false:.2f} %"])
+        rows.append([name, f"{100.0 * (reported == true).mean():.2f} %", f"{hit:.2f} %", f"{false:.2f} %"])
     report.table(["answers", "right", "true positives", "false positives"], rows)
     return figures
 
@@ -125,12 +125,12 @@ def truth(report: Report, reach: ReachMap, count: int) -> None:
     T = random_poses(reach, count, seed=11)
     true = ik.solve_batch(reach.chain, T).solved
     report.note(f"{100.0 * true.mean():.1f} % of them are reachable")
-    told = {
+    reported = {
         "plain index": plain_index(reach, T),
         "table alone": reach.reachable(T),
         "exact at the edge": reach.reachable(T, exact=True),
     }
-    figures = judged(report, told, true)
+    figures = judged(report, reported, true)
     report.measurements["true and false positives"] = figures
     hit, false = figures["exact at the edge"]
     report.promise("true positives", {"": hit}, 99.0, at_least=True, unit=" %")
@@ -166,12 +166,12 @@ def with_self_collision(report: Report, samples: int, count: int) -> None:
     checker = Checker(arm("panda")[2])
     T = random_poses(reach, count, seed=13)
     true = np.array([ik.solve(reach.chain, pose, collision=checker.check).solved for pose in T])
-    told = {
+    reported = {
         "table alone": reach.reachable(T),
         "exact at the edge": reach.reachable(T, exact=True, collides=checker.check),
     }
     report.note(f"{count:,} random poses against inverse kinematics free of self-collision: {100 * true.mean():.1f} %")
-    report.measurements["with self-collision"] = judged(report, told, true)
+    report.measurements["with self-collision"] = judged(report, reported, true)
 
 
 def six_dimensions(report: Report, samples: int, count: int) -> None:
@@ -193,11 +193,11 @@ def six_dimensions(report: Report, samples: int, count: int) -> None:
         low, high = tips.min(axis=0), tips.max(axis=0)
         T[:, :3, 3] = np.random.default_rng(15).uniform(low, high, (count, 3))
         true = ik.solve_batch(reach.chain, T).solved
-        guess, told = reach.reachable(T), reach.reachable(T, exact=True)
+        guess, reported = reach.reachable(T), reach.reachable(T, exact=True)
         start = time.thread_time()
         reach.reachable(T, exact=True)
         times[name] = 1e6 * (time.thread_time() - start) / count
-        hits[name], falses[name] = 100.0 * told[true].mean(), 100.0 * told[~true].mean()
+        hits[name], falses[name] = 100.0 * reported[true].mean(), 100.0 * reported[~true].mean()
         table = f"{100.0 * guess[true].mean():.1f} / {100.0 * guess[~true].mean():.1f}"
         exact = f"{hits[name]:.2f} / {falses[name]:.2f}"
         sizes = [f"{taken:.1f}", f"{len(reach.cell):,}", f"{reach.memory / 1e6:.0f}"]
