@@ -124,7 +124,7 @@ class ArmController:
     def cancel(self, goal: ValidatedGoal | None = None) -> None:
         """Ends a goal (any, if none is given) and brings the arm to rest on its path."""
         execution = self._pipeline.execution
-        self._inbox.post(lambda _: execution.cancel() if goal in (None, execution.plan) else None)
+        self._inbox.post(lambda _: execution.cancel() if goal in (None, execution.goal) else None)
 
     def hold(self) -> None:
         """Brings the arm to rest and keeps it there until the next goal or change of law."""
@@ -296,7 +296,7 @@ class ArmController:
             phase=execution.phase,
             verdict=pipeline.verdict,
             held=guard.held,
-            goal=execution.plan,
+            goal=execution.goal,
             goal_time=execution.time,
             rate=execution.rate,
             q=pipeline.state.q.copy(),

@@ -1,4 +1,4 @@
-"""From a motion to rest: a smooth, bounded slow-down that every hold begins with."""
+"""Stop profiles: from a motion to rest with bounded deceleration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..typing import Array
 PEAK = 1.5
 """Largest deceleration of the profile over its mean."""
 SHORTEST = 1e-3
-"""[s]"""
+"""Duration of a stop [s]."""
 BUILD_UP = 0.04
 """Every stop takes this long in addition [s]: efforts do not change at once."""
 
@@ -39,7 +39,7 @@ def _kernel(n: int) -> Any:
 
 
 class StopProfile:
-    """Every joint slows down in the time that it needs."""
+    """A stop in which every joint takes its own time."""
 
     def __init__(self, n: int):
         self._q, self._qd, self._durations = np.zeros(n), np.zeros(n), np.full(n, BUILD_UP)
@@ -49,7 +49,7 @@ class StopProfile:
 
     @property
     def rest(self) -> Array:
-        """Where the arm comes to rest [rad or m], shape (n,)."""
+        """Positions at rest [rad or m], shape (n,)."""
         return self._q + 0.5 * self._qd * self._durations
 
     def begin(self, q: Array, qd: Array, deceleration: Array, lower: Array, upper: Array) -> None:

@@ -73,7 +73,7 @@ def test_a_goal_runs_alike_in_one_call_and_step_by_step(speed):
         goal = rig.controller.submit(JointTrajectory(times, path, slope, joint_names=UR5.joint_names))
         rig.run(4.0)
         assert goal.outcome is not None and goal.outcome.status is GoalStatus.SUCCEEDED
-        assert goal.limits.checks_path_velocity == (velocity == 1e6)
+        assert goal.tolerances.checks_path_velocity == (velocity == 1e6)
         runs.append((np.array(rig.q), np.array(rig.tau)))
     assert np.allclose(runs[0][0], runs[1][0], atol=1e-9) and np.allclose(runs[0][1], runs[1][1], atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""The time of a trajectory, which runs slower when the guard says so and stops when a goal is cancelled."""
+"""Trajectory time: slowed down by the guard, stopped by a cancellation."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...typing import Array
 
 SLOWEST_CHANGE, FASTEST_CHANGE = 0.5, 50.0
 """Bounds on how fast the rate of time may change [1/s]."""
-EAGERNESS, RAMP = 12.0, 0.02
+RATE_GAIN, RAMP = 12.0, 0.02
 """The rate approaches its target with this time constant [1/s]; its change builds up over this time [s]. Their product
 of a quarter makes the approach critically damped."""
 RECOVERY = 1.0
-"""How fast the rate may rise again [1/s]: what slowed the arm down tends to come back."""
+"""Largest rise of the rate [1/s]: what slowed the arm down tends to come back."""
 STANDSTILL = 1e-3
-"""A rate below this, on its way to zero, is zero."""
+"""A rate that falls below this towards zero is zero."""
 
 
 def longest_time(qd: Sequence[Any], per_acceleration: Sequence[Any]) -> list[Any]:
-    """That any joint needs for its velocity [s]."""
+    """Longest time that any joint needs to stop [s]."""
     return [largest(absolute(v) * per for v, per in zip(qd, per_acceleration))]
 
 
@@ -36,7 +36,7 @@ def _longest_time(n: int) -> Any:
 class PathClock:
     """Trajectory time t with a rate between 0 and 1 that changes no faster than the joints can follow.
 
-    An arm that slows down this way stays on its path, unlike one whose joints brake each by itself.
+    The arm stays on its path, unlike with joints that brake each by itself.
 
     Args:
         acceleration: Allowed for changes of the rate [rad/s² or m/s²], shape (n,).
@@ -55,7 +55,7 @@ class PathClock:
 
     @property
     def steady(self) -> bool:
-        """True: time runs at full rate, and did so in the last tick."""
+        """Whether time runs at full rate, also in the last tick."""
         return self.rate == 1.0 and self.rate_change == 0.0 and self._target == 1.0
 
     def start(self, t: float) -> None:
@@ -67,7 +67,7 @@ class PathClock:
 
         Args:
             dt: Time that has passed [s].
-            target: Wanted rate.
+            target: Desired rate.
             qd: Velocities of the trajectory at full rate, where it is now [rad/s or m/s], shape (n,).
         """
         before = self.rate
@@ -78,14 +78,14 @@ class PathClock:
         self.t += dt * 0.5 * (before + self.rate)
 
     def _approach(self, dt: float, target: float, most: float) -> None:
-        wanted = _within(EAGERNESS * (target - self.rate), most)
+        wanted = _within(RATE_GAIN * (target - self.rate), most)
         change = self.rate_change + _within(wanted - self.rate_change, most * dt / RAMP)
         rate = min(max(self.rate + dt * change, 0.0), 1.0)
         arrived = (target == 0.0 and rate < STANDSTILL) or (abs(target - rate) < 1e-6 and abs(change) < 1e-4)
         self.rate, self.rate_change = (target, 0.0) if arrived else (rate, change)
 
     def stretch(self, block: Array) -> None:
-        """From derivatives by trajectory time to derivatives by time: position, velocity, acceleration, (3, n)."""
+        """Converts derivatives by trajectory time to derivatives by time: position, velocity, acceleration, (3, n)."""
         if self.rate == 1.0 and self.rate_change == 0.0:
             return
         # d²q/dt² = q'' r² + q' dr/dt

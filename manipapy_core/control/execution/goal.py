@@ -26,15 +26,15 @@ class JointTolerance:
 
 @dataclass(frozen=True)
 class GoalTolerances:
-    """What a goal allows; joints that are not listed get the defaults."""
+    """Tolerances of a goal; joints that are not listed get the defaults."""
 
     path: Sequence[JointTolerance] = ()
-    """On the way."""
+    """During the motion."""
     goal: Sequence[JointTolerance] = ()
     """At the end."""
     goal_time: float = 0.0
     """How long after the end of the trajectory the goal tolerance may be reached [s]; 0 is the default, −1 waits
-    for ever."""
+    forever."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class ExecutionSettings:
     goal_velocity: float = 0.05
     """[rad/s or m/s]"""
     goal_time: float = 2.0
-    """[s]; inf waits for ever."""
+    """[s]; inf waits forever."""
     start_tolerance: float = 0.05
-    """How far from the reference of the moment a trajectory may begin that has no time to get there [rad or m]."""
+    """How far from the present reference a trajectory without a lead-in may begin [rad or m]."""
     limit_slack: float = 1e-3
-    """How far beyond a position limit a trajectory may go [rad or m]: limits are often rounded in files."""
+    """How far a trajectory may exceed a position limit [rad or m]: limits are often rounded in files."""
     velocity_slack: float = 0.05
     """By which share a trajectory may exceed a velocity limit."""
     allow_partial: bool = True
-    """True: joints that a goal does not name stay where they are."""
+    """Whether a goal may name only some joints; the others stay where they are."""
     allow_moving_end: bool = False
-    """True: the last point may have a velocity; the arm is stopped there all the same."""
+    """Whether the last point may have a velocity; the arm is stopped there all the same."""
 
     def __post_init__(self) -> None:
         for name in ("path_position", "path_velocity", "goal_position", "goal_velocity", "goal_time"):
@@ -72,7 +72,7 @@ class ExecutionSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class ResolvedTolerances:
     """Tolerances of a goal as arrays over all joints; `UNLIMITED` where nothing is checked."""
 
     path_position: Array
@@ -86,7 +86,7 @@ class Limits:
     goal_time: float
     """[s]"""
     checks_path_velocity: bool = field(init=False)
-    """False: no joint has a path tolerance on velocity."""
+    """Whether any joint has a path tolerance on velocity."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "checks_path_velocity", bool((self.path_velocity < UNLIMITED).any()))
@@ -120,7 +120,7 @@ class Outcome:
     status: GoalStatus
     code: ErrorCode
     text: str
-    """For people: which joint, by how much, what was allowed, when."""
+    """Joint, error, tolerance and time, for messages."""
 
     @property
     def succeeded(self) -> bool:
@@ -128,7 +128,7 @@ class Outcome:
 
 
 class GoalRefused(InputError):
-    """A goal that cannot be executed; nothing moves because of it."""
+    """A goal that cannot be executed; the arm does not move."""
 
     def __init__(self, code: ErrorCode, text: str):
         super().__init__(text)
@@ -140,7 +140,7 @@ class GoalRefused(InputError):
 
 
 class Ending:
-    """Where the loop leaves the outcome of a goal and others wait for it."""
+    """Outcome of a goal, set by the loop, awaited by other threads."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -148,7 +148,7 @@ class Ending:
 
     @property
     def outcome(self) -> Outcome | None:
-        """None while the goal is on its way."""
+        """None until the goal has ended."""
         return self._outcome
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
@@ -157,7 +157,7 @@ class Ending:
         return self._outcome
 
     def settle(self, outcome: Outcome) -> None:
-        """Ends the goal; only the first ending counts."""
+        """Sets the outcome; only the first one counts."""
         if self._outcome is None:
             self._outcome = outcome
             self._event.set()

@@ -25,7 +25,7 @@ class TrajectoryPreview:
     """
 
     def __init__(self, chain: Chain, settings: ExecutionSettings, bounds: BrakingLimits):
-        self._course = ActiveTrajectory(chain, settings, bounds)
+        self._active = ActiveTrajectory(chain, settings, bounds)
         self._of: object = None
         self._block = np.zeros((3, chain.n))
 
@@ -43,14 +43,14 @@ class TrajectoryPreview:
         if begun is None or execution.phase not in MOVING:
             return None
         if begun is not self._of:
-            plan, block, now = begun
+            goal, block, now = begun
             try:
-                self._course.begin(plan, Reference.of_block(block), now)
+                self._active.begin(goal, Reference.of_block(block), now)
             except GoalRefused:  # not by the same reference; a race with a goal that is just being replaced
                 return None
             self._of = begun
         rows = np.empty((count, self._block.shape[1]))
         for row in range(count):
-            self._course.sample(time + row * spacing, self._block)
+            self._active.sample(time + row * spacing, self._block)
             rows[row] = self._block[0]
         return rows, rate

@@ -1,7 +1,4 @@
-"""Tolerances by the rules of joint_trajectory_controller, and the sentences when they are violated.
-
-The usual tick of a trajectory in one compiled call: where the arm should be, and whether it is near enough.
-"""
+"""Tolerances with the rules of joint_trajectory_controller, and the compiled step along a segment that checks them."""
 
 from __future__ import annotations
 
@@ -17,12 +14,21 @@ from ...model.chain import Chain
 from ...trajectory.spline import TERMS, Segment, evaluate
 from ...typing import Array
 from .clock import PathClock
-from .goal import ErrorCode, ExecutionSettings, GoalRefused, GoalStatus, GoalTolerances, JointTolerance, Limits, Outcome
+from .goal import (
+    ErrorCode,
+    ExecutionSettings,
+    GoalRefused,
+    GoalStatus,
+    GoalTolerances,
+    JointTolerance,
+    Outcome,
+    ResolvedTolerances,
+)
 
 ERASE = -1.0
 
 
-def resolve(chain: Chain, settings: ExecutionSettings, asked: GoalTolerances | None) -> Limits:
+def resolve(chain: Chain, settings: ExecutionSettings, asked: GoalTolerances | None) -> ResolvedTolerances:
     """Arrays over all joints: 0 becomes the default, −1 no check.
 
     Raises:
@@ -32,7 +38,7 @@ def resolve(chain: Chain, settings: ExecutionSettings, asked: GoalTolerances | N
     path = _resolve(chain, "path", asked.path, settings.path_position, settings.path_velocity)
     goal = _resolve(chain, "goal", asked.goal, settings.goal_position, settings.goal_velocity)
     goal_time = _number("goal_time", asked.goal_time, settings.goal_time)
-    return Limits(path[0], path[1], goal[0], goal[1], goal_time)
+    return ResolvedTolerances(path[0], path[1], goal[0], goal[1], goal_time)
 
 
 def _resolve(
@@ -66,7 +72,7 @@ def _number(what: str, value: float, default: float) -> float:
 
 
 def excess(wanted: Any, actual: Any, allowed: Any) -> tuple[Any, Any]:
-    """Error of one joint, and how far it is beyond what is allowed."""
+    """Error of one joint, and its excess over the tolerance."""
     error = wanted - actual
     return error, absolute(error) - allowed
 
@@ -77,7 +83,7 @@ def _excess_kernel(n: int) -> Any:
 
 
 class ToleranceCheck:
-    """Compares what the arm does with what it should do, every tick, for one goal."""
+    """Compares the state with the reference every tick."""
 
     def __init__(self, chain: Chain):
         self._names, self._units = chain.joint_names, joint_units(chain)
@@ -86,7 +92,7 @@ class ToleranceCheck:
         self._error, self._excess = self._result
 
     def worst(self, wanted: Array, actual: Array, allowed: Array) -> int:
-        """The joint furthest beyond what is allowed, or −1."""
+        """The joint furthest beyond its tolerance, or −1."""
         if not self._kernel(wanted, actual, allowed, self._result):
             # An error that is not a number is beyond any tolerance.
             return int((~np.isfinite(wanted - actual)).argmax())
@@ -98,7 +104,7 @@ class ToleranceCheck:
         return Outcome(
             GoalStatus.ABORTED,
             ErrorCode.PATH_TOLERANCE_VIOLATED,
-            f"path tolerance violated: {self._say(joint, what, allowed)} at {t:.3f} s of the trajectory",
+            f"path tolerance violated: {self._text(joint, what, allowed)} at {t:.3f} s of the trajectory",
         )
 
     def goal_violation(self, joint: int, what: str, late: float, allowed: Array) -> Outcome:
@@ -106,10 +112,10 @@ class ToleranceCheck:
         return Outcome(
             GoalStatus.ABORTED,
             ErrorCode.GOAL_TOLERANCE_VIOLATED,
-            f"goal tolerance violated: {self._say(joint, what, allowed)} still so {late:.3f} s after the end",
+            f"goal tolerance violated: {self._text(joint, what, allowed)} {late:.3f} s after the end",
         )
 
-    def _say(self, joint: int, what: str, allowed: Array) -> str:
+    def _text(self, joint: int, what: str, allowed: Array) -> str:
         unit = self._units[joint] + ("/s" if what == "velocity" else "")
         error, bound = abs(float(self._error[joint])), float(allowed[joint])
         return f"{what} of joint {self._names[joint]!r} is {error:.4g} {unit} off (tolerance {bound:.4g} {unit})"
@@ -118,13 +124,13 @@ class ToleranceCheck:
 def follow(
     n: int, when: Sequence[Any], coefficients: Sequence[Any], q: Sequence[Any], allowed: Sequence[Any]
 ) -> list[Any]:
-    """Motion at full speed and as the clock stretches it, 3×n numbers each, and the largest excess over a tolerance.
+    """Motion at full speed and at the rate of the clock, 3×n numbers each, and the largest excess over a tolerance.
 
     Args:
         when: Time within the segment over its length, one over that length [1/s], rate of the clock, its change [1/s].
         coefficients: Of the segment, 6×n row by row.
-        q: Where the arm is [rad or m], n numbers.
-        allowed: How far from the reference it may be [rad or m], n numbers.
+        q: Measured positions [rad or m], n numbers.
+        allowed: Path tolerance [rad or m], n numbers.
     """
     u, per_length, rate, change = when
     full = evaluate(n, [u], [per_length], coefficients)
@@ -142,7 +148,7 @@ def _kernel(n: int) -> Any:
 
 
 class FollowingSegment:
-    """Steps along one segment of a spline.
+    """Reference along one segment of a spline.
 
     Args:
         n: How many joints.
@@ -159,13 +165,13 @@ class FollowingSegment:
         """The same by time, shape (3, n); a buffer."""
 
     def step(self, segment: Segment, clock: PathClock, q: Array, allowed: Array) -> bool:
-        """Writes the reference of a tick; False: it cannot be computed so, or the arm is not within its tolerance.
+        """Writes the reference of a tick; False if it is not finite, or the arm is not within its tolerance.
 
         Args:
-            segment: The one that the clock is in.
+            segment: The one that contains the time of the clock.
             clock: Of the trajectory.
-            q: Where the arm is [rad or m], shape (n,).
-            allowed: How far from the reference it may be [rad or m], shape (n,).
+            q: Measured positions [rad or m], shape (n,).
+            allowed: Path tolerance [rad or m], shape (n,).
         """
         when, result = self._when, self._result
         when[0], when[1], when[2], when[3] = segment.share(clock.t), segment.rate, clock.rate, clock.rate_change

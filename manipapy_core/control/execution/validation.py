@@ -1,6 +1,6 @@
-"""From what a user asks for to what the loop can run: names, sizes, times, numbers and limits checked once.
+"""Validation of trajectory goals: joint names, shapes, times, numbers and limits.
 
-This takes milliseconds for long trajectories and happens in the caller's thread; the loop gets a finished `Plan`.
+Takes milliseconds for long trajectories and runs in the caller's thread; the loop gets a `ValidatedGoal`.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from ...model.chain import Chain
 from ...trajectory.joint_trajectory import JointTrajectory
 from ...trajectory.spline import SUBSTEPS, Spline
 from ...typing import Array
-from .goal import Ending, ErrorCode, ExecutionSettings, GoalRefused, GoalTolerances, Limits, Outcome
+from .goal import Ending, ErrorCode, ExecutionSettings, GoalRefused, GoalTolerances, Outcome, ResolvedTolerances
 from .tolerances import resolve
 
 
 @dataclass(frozen=True, eq=False)
 class ValidatedGoal:
-    """A goal that has passed every check that does not depend on the moment."""
+    """A goal that has passed every check that does not depend on the state of the arm."""
 
     spline: Spline
-    """Over all joints of the arm; zero for joints that the goal does not name."""
+    """Over all joints of the arm; zero for joints that are not named in the goal."""
     named: NDArray[np.bool_]
-    """Which joints the goal names, shape (n,)."""
+    """Joints named in the goal, shape (n,)."""
     others: NDArray[np.bool_]
-    """Which it does not, shape (n,)."""
+    """The other joints, shape (n,)."""
     partial: bool
-    """True: some joint is not named."""
+    """Whether some joint is not named."""
     start_time: float | None
     """On the clock of the controller [s]; None for now."""
-    limits: Limits
+    tolerances: ResolvedTolerances
     ending: Ending
-    """Where the outcome will be."""
+    """Holds the outcome once the goal has ended."""
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended; None while it is on its way."""
+        """How it ended; None until then."""
         return self.ending.outcome
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
@@ -56,14 +56,14 @@ def prepare(
     settings: ExecutionSettings | None = None,
     now: float | None = None,
 ) -> ValidatedGoal:
-    """Checks a trajectory and makes it ready for the loop.
+    """Validates a trajectory and prepares it for the loop.
 
     Args:
         chain: The arm.
         now: Time on the clock of `start_time` [s]; without it a start in the past is found by the loop.
 
     Raises:
-        GoalRefused: With the code and the sentence for the action's result.
+        GoalRefused: With the error code and text for the result of the action.
     """
     settings = settings or ExecutionSettings()
     names = chain.joint_names if trajectory.joint_names is None else trajectory.joint_names
@@ -91,7 +91,7 @@ def prepare(
         others=~named,
         partial=not named.all(),
         start_time=trajectory.start_time,
-        limits=resolve(chain, settings, tolerances),
+        tolerances=resolve(chain, settings, tolerances),
         ending=Ending(),
     )
 
@@ -103,7 +103,7 @@ def check_limits(
 
     Args:
         times: [s], shape (k,).
-        samples: Positions, velocities and whatever else, shape (k, 2 or more, n).
+        samples: Positions, velocities and possibly more, shape (k, 2 or more, n).
         columns: The joints to check.
 
     Raises:
@@ -130,7 +130,7 @@ def check_limits(
 
 
 def _everywhere(spline: Spline) -> tuple[Array, Array]:
-    """The points and what lies between them, in the order of time as far as it matters for a message."""
+    """Times and samples at the points, then between them."""
     velocities = np.zeros_like(spline.positions) if spline.velocities is None else spline.velocities
     at_points = np.stack([spline.positions, velocities], axis=1)
     times, between = spline.inner_samples(SUBSTEPS - 1)
@@ -138,7 +138,7 @@ def _everywhere(spline: Spline) -> tuple[Array, Array]:
 
 
 def _columns(chain: Chain, names: Sequence[str], allow_partial: bool) -> NDArray[np.intp]:
-    """Where each named joint stands in q."""
+    """Index of each named joint in q."""
     available = ", ".join(chain.joint_names)
     index = {name: j for j, name in enumerate(chain.joint_names)}
     unknown = [name for name in names if name not in index]
@@ -205,7 +205,7 @@ def _check_end(
 
 
 def refuse_if_over(end: float, now: float) -> None:
-    """A trajectory that ended before it was asked for has nothing left to execute."""
+    """Refuses a trajectory that has already ended."""
     if end < now:
         raise GoalRefused(
             ErrorCode.OLD_HEADER_TIMESTAMP,
