@@ -1,4 +1,4 @@
-"""Says what is going on when something is compiled for the first time on a machine, which may take many seconds."""
+"""Log notice while Numba compiles for the first time on a machine, which may take many seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 LOGGER = logging.getLogger("manipapy")
 KIND = "numba:compile"
 PATIENCE = 0.5
-"""Compilation that takes less than this is not worth a word [s]."""
+"""Compilation that takes less than this is not reported [s]."""
 TEXT = "compiling for this machine, which happens once per installation and may take half a minute"
 
 
@@ -20,16 +20,16 @@ def announce_compilation() -> None:
     from numba.core import event
 
     class Announcer(event.Listener):
-        """Hears when Numba begins to compile a function and when it ends; one needs others, which begin meanwhile."""
+        """Listens to start and end of Numba's compilations; one may start others before it ends."""
 
         def __init__(self) -> None:
             self._said, self._depth, self._since = False, 0, 0.0
 
-        def on_start(self, heard: Any) -> None:
+        def on_start(self, started: Any) -> None:
             if self._depth == 0:
                 self._since = time.monotonic()
             self._depth += 1
-            ours = heard.data["dispatcher"].py_func.__module__.startswith(__package__)
+            ours = started.data["dispatcher"].py_func.__module__.startswith(__package__)
             if ours and not self._said and time.monotonic() - self._since > PATIENCE:
                 self._said = True
                 LOGGER.warning(TEXT)

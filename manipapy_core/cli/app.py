@@ -18,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # in the other one, units in brackets are taken for colours and vanish
-    help="Robot arms: what a description says, and what this machine can do with it.",
+    help="Robot arms: descriptions, reachability, and what this machine supports.",
 )
 
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.

@@ -32,7 +32,7 @@ MapFile = Annotated[Path, typer.Option("--map", help="The map's file.")]
 Outlines = Annotated[
     Optional[list[str]], typer.Option(help='Polygon, "x y, x y, x y" [m] or a file of such numbers; may be repeated.')  # noqa: UP045
 ]
-Picture = Annotated[Optional[Path], typer.Option(help="Image file to write.")]  # noqa: UP045
+ImageFile = Annotated[Optional[Path], typer.Option(help="Image file to write.")]  # noqa: UP045
 Poses = Annotated[
     list[str], typer.Argument(help='Poses of the tip: "x y z roll pitch yaw" in metres and degrees, fixed axes.')
 ]
@@ -94,8 +94,8 @@ def query(robot: RobotName, poses: Poses, tip: TipLink, map_file: MapFile, base:
     found, _ = _load(robot, base, tip, map_file)
     T = np.array([_pose(text) for text in poses])
     table = _table("pose", "reachable", "quality", "self-distance [m]", "seed [rad or m]")
-    told = zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T))
-    for text, yes, quality, clearance, seed in told:
+    rows = zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T))
+    for text, yes, quality, clearance, seed in rows:
         joints = " ".join(f"{value:.3f}" for value in seed) if yes and not np.isnan(seed).any() else ""
         apart = f"{clearance:.3f}" if yes and np.isfinite(clearance) else ""
         table.add_row(text, "yes" if yes else "no", f"{quality:.3g}" if yes else "", apart, joints)
@@ -119,7 +119,7 @@ def place(
     count: Annotated[int, typer.Option(help="How many places.")] = 5,
     step: Annotated[Optional[float], typer.Option(help="Distance of neighbouring places [m].")] = None,  # noqa: UP045
     headings: Annotated[int, typer.Option(help="Directions of the base that are tried.")] = 16,
-    picture: Picture = None,
+    image: ImageFile = None,
 ) -> None:
     """Find places on a floor for the base, from which all the poses (in the world) are reachable."""
     import numpy as np
@@ -145,15 +145,15 @@ def place(
         joints = "\n".join(" ".join(f"{value:.3f}" for value in q) for q in spot.q)
         table.add_row(f"{spot.x:.3f}", f"{spot.y:.3f}", f"{np.degrees(spot.heading):.0f}", f"{spot.score:.3g}", joints)
     Console().print(table)
-    if picture is not None:
+    if image is not None:
         from ..draw import new_figure
         from ..draw.capability import draw_placements
 
         figure = new_figure(figsize=(7, 6))
         axes = figure.add_subplot(1, 1, 1)
-        image = draw_placements(axes, score_floor(found, grasps, ground, **how), places)
-        figure.colorbar(image, ax=axes, shrink=0.8, label="score, best heading")
-        figure.savefig(picture, dpi=110)
+        colours = draw_placements(axes, score_floor(found, grasps, ground, **how), places)
+        figure.colorbar(colours, ax=axes, shrink=0.8, label="score, best heading")
+        figure.savefig(image, dpi=110)
     if not places:
         raise typer.Exit(1)
 
@@ -163,7 +163,7 @@ def show(
     robot: RobotName,
     tip: TipLink,
     map_file: MapFile,
-    picture: Annotated[Path, typer.Argument(help="Image file to write.")],
+    image: Annotated[Path, typer.Argument(help="Image file to write.")],
     base: BaseLink = None,
     height: Annotated[Optional[list[float]], typer.Option(help="Of the tip [m]; may be repeated.")] = None,  # noqa: UP045
     tilt: Annotated[
@@ -187,11 +187,11 @@ def show(
     for row, z in enumerate(heights):
         for column, angle in enumerate(tilts):
             axes = figure.add_subplot(len(heights), len(tilts), row * len(tilts) + column + 1)
-            image = draw_map_slice(axes, found, height=z, tilt=radians(angle), **kinds)
-            figure.colorbar(image, ax=axes, shrink=0.8, label=value)
+            colours = draw_map_slice(axes, found, height=z, tilt=radians(angle), **kinds)
+            figure.colorbar(colours, ax=axes, shrink=0.8, label=value)
             axes.set_title(f"tilt {angle:g}°, z = {z:g} m")
-    figure.savefig(picture, dpi=110)
-    print(f"{picture}: quality {found.best.min():.3g} to {found.best.max():.3g}")
+    figure.savefig(image, dpi=110)
+    print(f"{image}: quality {found.best.min():.3g} to {found.best.max():.3g}")
 
 
 def polytope(

@@ -1,4 +1,4 @@
-"""Looks at this machine and says what manipapy can use, what it cannot, and how to change that."""
+"""Checks of this machine: what manipapy can use, what is missing, and the cure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CheckState(enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at."""
+    """Result of one check."""
 
     subject: str
     state: CheckState
@@ -54,7 +54,7 @@ EXTRA_MODULES = {
     "big": ("dask", "large offline jobs"),
     "test": ("pinocchio", "the reference of the tests"),
 }
-"""Per extra of the package: the module that tells whether it is installed, and what it is for."""
+"""Per extra of the package: the module that shows whether it is installed, and its purpose."""
 
 
 def examine() -> Iterator[Finding]:
@@ -145,7 +145,7 @@ def _realtime() -> Finding:
 
 
 def _may_be_realtime() -> bool:
-    """By trying: limits, capabilities and containers all have a say in it."""
+    """By trying: limits, capabilities and containers all matter."""
     policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REALTIME_PRIORITY))
@@ -159,13 +159,13 @@ def _discovery() -> Finding:
     """Whether nodes on this machine can find each other, and who else can."""
     try:
         with (
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear,
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
         ):
-            ear.bind(("127.0.0.1", 0))
-            ear.settimeout(1.0)
-            mouth.sendto(b"manipapy", ear.getsockname())
-            ear.recv(16)
+            receiver.bind(("127.0.0.1", 0))
+            receiver.settimeout(1.0)
+            sender.sendto(b"manipapy", receiver.getsockname())
+            receiver.recv(16)
     except OSError as error:
         cure = "bring it up: ip link set lo up; and let the firewall pass UDP on 127.0.0.1"
         return Finding("discovery", CheckState.PROBLEM, f"no UDP over the loopback interface ({error})", cure)
@@ -194,7 +194,7 @@ def _ports() -> Finding:
     taken = 0
     while taken < 100 and not _is_free(first + PORTS_PER_PROCESS * taken):
         taken += 1
-    who = f"{taken} ROS process{'' if taken == 1 else 'es'} there now" if taken else "nobody there now"
+    who = f"{taken} ROS process{'' if taken == 1 else 'es'} there now" if taken else "no ROS process there now"
     return Finding("ports", CheckState.OK, f"domain {domain}, UDP ports from {first} on; {who}")
 
 

@@ -3,8 +3,8 @@
 A NumPy call on six numbers takes about a microsecond, whatever it computes. A formula of a hundred operations written
 over plain scalars and traced by the robot compiler takes less than one such call, and reads like the formula it is.
 
-Traced code cannot branch on data. What needs an absolute value, a limit or a switch takes it from here, where it is
-made of the larger and the smaller of two numbers.
+Traced code cannot branch on data. Absolute value, limit and switch are defined here, by the
+larger and the smaller of two numbers.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def choose_frames(chain: Chain) -> list[Array]:
     arrivals: dict[int, Array] = {}
     for index, body in enumerate(chain.bodies):
         parent = frames[body.parent] if body.parent >= 0 else np.eye(4)
-        before = lie.inverse(body.T_parent_body) @ parent  # the parent's chosen frame, seen from this body
+        before = lie.inverse(body.T_parent_body) @ parent  # the parent's chosen frame in this body's frame
         start = arrivals.get(index, before[:3, 3])
         axis = _Line(np.zeros(3), body.axis, free=not body.revolute)
         if not axis.free:
@@ -99,9 +99,9 @@ def _place(start: Array, axis: _Line, target: tuple[_Line, Array] | None, old_x:
     return start, sideways / distance, start + sideways
 
 
-def _across(z: Array, wish: Array) -> Array:
-    """The unit vector across z that is nearest to the wish."""
-    for candidate in (wish, *np.eye(3)):
+def _across(z: Array, preferred: Array) -> Array:
+    """The unit vector perpendicular to z that is nearest to the preferred one."""
+    for candidate in (preferred, *np.eye(3)):
         x = candidate - z * (z @ candidate)
         length = np.linalg.norm(x)
         if length > 0.5:

@@ -1,4 +1,4 @@
-"""A compiled kernel as users call it: any batch shape in, fresh arrays out, bad input named."""
+"""A compiled kernel as a function of arrays: any batch shape, new arrays as results, checks of the input."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class CompiledFunction:
         return self._entries(dtype)
 
     def run(self, *arguments: ArrayLike, threads: int = 1) -> AnyArray:
-        # First the way of a control loop: one configuration in plain float64 arrays, which the builtin checks.
+        # First the fast path of a control loop: one configuration in plain float64 arrays, which the builtin checks.
         out = empty(self._out_shape)
         try:
             if self._single(*arguments, out):
                 return out
         except (TypeError, ValueError, BufferError):
-            pass  # a batch, a list, another type or a mistake: the careful way tells them apart
-        return self._careful(arguments, threads)
+            pass  # a batch, a list, another type or a mistake: the slow path tells them apart
+        return self._general(arguments, threads)
 
     @functools.cached_property
     def gpu(self) -> GpuFunction:
@@ -60,11 +60,11 @@ class CompiledFunction:
 
     def _first_call(self, *arguments: Any) -> bool:
         if any(map(on_gpu, arguments)):
-            raise TypeError("arrays on a GPU need no machine code of the CPU: `run` sends them the careful way")
+            raise TypeError("arrays on a GPU need no machine code of the CPU: `run` sends them to the slow path")
         self._single = self._entries(FLOAT64).single
         return self._single(*arguments)
 
-    def _careful(self, arguments: tuple[ArrayLike, ...], threads: int) -> AnyArray:
+    def _general(self, arguments: tuple[ArrayLike, ...], threads: int) -> AnyArray:
         if any(map(on_gpu, arguments)):
             return self.gpu.run(*arguments)
         if not isinstance(threads, int) or threads < 1:
@@ -84,7 +84,7 @@ class CompiledFunction:
             from .pools import TEAM  # rarely used
 
             good = TEAM.run(threads, entries.pieces, (*rows, out, np.array([0, 0, 0, threads], COUNTER)))
-        # The kernel looks at lengths of inputs; what counts is each number.
+        # The kernel checks sums of squares; the bounds hold for each number.
         if not good and (bad := first_bad(inputs, arrays, dtype)) is not None:
             raise bad
         return out
@@ -117,7 +117,7 @@ def fitting(array: Any, argument: Input) -> Any:
 
 
 def _rows(array: AnyArray, shape: tuple[int, ...], dtype: np.dtype) -> AnyArray:
-    """The array as kernels read it; mostly it is so already, and NumPy's ways to make sure cost more than a kernel."""
+    """The array as kernels read it; mostly it is so already, and NumPy's own conversion takes longer than a kernel."""
     if array.shape != shape:
         array = np.broadcast_to(array, shape)
     flags = array.flags
@@ -164,7 +164,7 @@ def checked(value: ArrayLike, argument: Input) -> AnyArray:
 
 
 def first_bad(inputs: tuple[Input, ...], arrays: list[Any], dtype: np.dtype) -> NotFiniteError | None:
-    """Finds what a kernel only counts: the first number that is not finite or absurdly large."""
+    """The first number that is not finite or too large; a kernel only detects that there is one."""
     for argument, array in zip(inputs, arrays):
         bound = (ANGLE_BOUND if argument.angle else NUMBER_BOUND)[dtype]
         wrong = ~(abs(array.astype(dtype)) <= bound)

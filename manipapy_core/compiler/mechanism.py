@@ -1,15 +1,14 @@
-"""The numbers of a chain in the form the algorithms want: every joint axis is z of its body's frame.
+"""The mechanism of a chain in the form the algorithms use: every joint axis is z of its body's frame.
 
 With z as the axis a joint's motion touches two components only. The frames are chosen, and the inertias regrouped,
 so that as many constants as possible are exactly zero or one; the tracer removes those.
 
-Moves inertia from each body to its parent where the arm cannot feel the difference.
-
-What is symmetric about a revolute axis (and has no inertia about it) has the same energy on either side of the joint:
-the mass placed on the axis, the first moment along it, and equal inertia about x and y. A prismatic joint does not
-turn its body, so the whole rotational inertia may go. The equations of motion stay exactly the same, and a serial arm
-is left with seven numbers per revolute body instead of ten (the base parameters of Gautier and Khalil). Only reaction
-forces inside the structure change, and none of the algorithms here gives those.
+Regrouping moves inertia from each body to its parent where it has no effect on joint motion. What is symmetric about a
+revolute axis (and has no inertia about it) has the same energy on either side of the joint: the mass placed on the
+axis, the first moment along it, and equal inertia about x and y. A prismatic joint does not turn its body, so the whole
+rotational inertia may go. The equations of motion stay exactly the same, and a serial arm is left with seven numbers
+per revolute body instead of ten (the base parameters of Gautier and Khalil). Only reaction forces inside the structure
+change, and none of the algorithms here gives those.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class JointPlacement:
 
 @dataclass(frozen=True)
 class Body:
-    """What moves with one joint, all in the frame whose z axis is the joint axis."""
+    """A rigid body that moves with one joint, in the frame whose z axis is the joint axis."""
 
     parent: int
     """Index of the body that carries the joint, -1 for the base."""
@@ -197,7 +196,7 @@ def joint_motions(mechanism: Mechanism, q: Any) -> list[JointMotion]:
 
 
 def along_axis(body: Body, angular: Vector, linear: Vector) -> Any:
-    """The part of a wrench (or twist) that the joint feels, per unit of its element of q."""
+    """Component of a wrench (or twist) along the joint axis, per unit of its element of q."""
     return (angular[2] if body.revolute else linear[2]) * body.ratio
 
 
@@ -239,7 +238,7 @@ class BodyInertia:
     moment: Array
     inertia: Array
 
-    def seen_from(self, T: Array) -> BodyInertia:
+    def expressed_in(self, T: Array) -> BodyInertia:
         """In the frame in which this one's pose is T."""
         R, p = T[:3, :3], T[:3, 3]
         h, P = R @ self.moment, lie.hat(p)
@@ -255,19 +254,19 @@ class BodyInertia:
 def regrouped_inertias(chain: Chain, frames: list[Array]) -> list[BodyInertia]:
     """Inertia of every body in its chosen frame (z along the joint axis), regrouped from the tips to the base."""
     inertias = [
-        BodyInertia(body.mass, body.moment, body.inertia).seen_from(lie.inverse(frame))
+        BodyInertia(body.mass, body.moment, body.inertia).expressed_in(lie.inverse(frame))
         for body, frame in zip(chain.bodies, frames)
     ]
     for body, frame, inertia in reversed(list(zip(chain.bodies, frames, inertias))):
-        moved = _unfelt(body.revolute, inertia)
+        moved = _movable_inertia(body.revolute, inertia)
         inertia.add(BodyInertia(-moved.mass, -moved.moment, -moved.inertia))
         if body.parent >= 0:
             T_parent_frame = lie.inverse(frames[body.parent]) @ body.T_parent_body @ frame
-            inertias[body.parent].add(moved.seen_from(T_parent_frame))
+            inertias[body.parent].add(moved.expressed_in(T_parent_frame))
     return inertias
 
 
-def _unfelt(revolute: bool, inertia: BodyInertia) -> BodyInertia:
+def _movable_inertia(revolute: bool, inertia: BodyInertia) -> BodyInertia:
     if not revolute:
         return BodyInertia(0.0, np.zeros(3), inertia.inertia.copy())
     iyy = inertia.inertia[1, 1]

@@ -1,7 +1,7 @@
-"""Waiting for a moment in machine code: asleep first, then awake, without the interpreter lock all the time.
+"""Waiting until a time in machine code: sleeping first, then spinning, without the interpreter lock (GIL).
 
-A loop that waits awake in Python keeps the lock from other threads, which then ask for it in the middle of what the
-loop was waiting to do. Called through ctypes, this function holds no lock until the moment has come.
+A loop that spins in Python keeps the GIL from other threads, which then request it in the middle of the tick that the
+loop was waiting for. Called through ctypes, this function holds no lock until the time has come.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME = "wait_until"
 
 
 class NoNativeWait(CompilerError):
-    """This machine has no way to wait in machine code."""
+    """Waiting in machine code is not available on this machine."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class WaitCode:
     """The compiled function."""
 
     call: Callable[[int, int], None]
-    """`call(wake, deadline)`: sleeps until the first time of the monotonic clock, then stays awake until the second
+    """`call(wake, deadline)`: sleeps until the first time of the monotonic clock, then spins until the second
     [ns]. Lets go of the GIL."""
     engine: Any
     """Keeps the code alive."""
@@ -56,8 +56,8 @@ def wait_code() -> WaitCode:
 def wait_function() -> str:
     """IR of `void wait_until(i64 wake, i64 deadline)`; clock functions are called by symbol.
 
-    A sleep that a signal interrupts goes on: its end is a time, not a length. Nothing else can fail that waiting
-    awake would not make up for.
+    A sleep that a signal interrupts goes on: its end is a time, not a length. After any other failure the function
+    spins.
     """
     clock, second = time.CLOCK_MONOTONIC, 1_000_000_000
     return f"""
@@ -72,19 +72,19 @@ entry:
   %wake.ns = srem i64 %wake, {second}
   store i64 %wake.s, ptr %time
   store i64 %wake.ns, ptr %nanoseconds
-  br label %asleep
-asleep:
+  br label %sleeping
+sleeping:
   %result = call i32 @clock_nanosleep(i32 {clock}, i32 {_TIMER_ABSTIME}, ptr %time, ptr null)
   %interrupted = icmp eq i32 %result, {_EINTR}
-  br i1 %interrupted, label %asleep, label %awake
-awake:
+  br i1 %interrupted, label %sleeping, label %spinning
+spinning:
   %read = call i32 @clock_gettime(i32 {clock}, ptr %time)
   %s = load i64, ptr %time
   %ns = load i64, ptr %nanoseconds
   %whole = mul i64 %s, {second}
   %now = add i64 %whole, %ns
   %early = icmp slt i64 %now, %deadline
-  br i1 %early, label %awake, label %done
+  br i1 %early, label %spinning, label %done
 done:
   ret void
 }}

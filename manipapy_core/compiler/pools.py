@@ -1,15 +1,14 @@
-"""Threads that help with large batches, always at hand.
+"""Pools that large batches draw from: threads, and memory for results.
 
-An executor hands out futures and wakes threads through several locks: a tenth of a millisecond at the start and at the
-end, which is as long as a small batch takes. Here a job is put into a queue, and nobody waits for the thread that takes
-it: the entries of kernels themselves return when all pieces of a batch are done, whoever did them. A helper that comes
-too late, or never, as after a fork, is not missed.
+Threads: an executor hands out futures and wakes threads through several locks, a tenth of a millisecond at the start
+and at the end, which is as long as a small batch takes. Here a job is put into a queue and not waited for: the entries
+of kernels return when all pieces of a batch are done, by any thread. A helper that is late or gone, as after a fork,
+does no harm.
 
-Memory for large results: what the last result left is used for the next one.
-
-Fresh memory comes from the operating system page by page, each filled with zeros when it is touched first, and goes
-back as a whole. For a fast kernel this takes as long as the computation, and more when several threads touch pages of
-one process at once. Whether the C library keeps memory depends on what else happened in the process; here it is kept.
+Memory: the memory of a result that is no longer used serves the next one. Fresh memory comes from the operating system
+page by page, each filled with zeros when it is touched first, and goes back as a whole. For a fast kernel this takes as
+long as the computation, and more when several threads touch pages of one process at once. Whether the C library keeps
+memory depends on what else happened in the process; here it is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Job = tuple[Any, tuple[Any, ...]]
 
 
 class ThreadPool:
-    """Threads that live as long as the process, made when they are needed first."""
+    """Daemon threads, started when first needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,7 +38,7 @@ class ThreadPool:
         os.register_at_fork(after_in_child=self._forget)
 
     def run(self, threads: int, entry: Any, arguments: tuple[Any, ...]) -> bool:
-        """What the entry tells, called by so many threads at once, this one included."""
+        """Calls the entry from this many threads at once, this one included; returns its result."""
         self._grow(threads - 1)
         for _ in range(threads - 1):
             self._jobs.put((entry, arguments))
@@ -73,15 +72,15 @@ TEAM = ThreadPool()
 
 
 LARGE = 1 << 20
-"""Bytes from which a result is worth it: smaller ones come from the C library's own store."""
+"""Bytes from which reuse pays off: smaller results come from the C library's own store."""
 LARGEST = 1 << 25
-"""Bytes from which computing takes long against getting memory, and keeping it would be felt by others."""
+"""Bytes from which computing takes much longer than getting memory, and keeping it would burden the machine."""
 KEPT = 3
 """Pieces of memory kept at most."""
 
 
 class BufferPool:
-    """Hands out arrays and takes their memory back when nobody refers to them any more, whichever thread is last."""
+    """Provides arrays and reuses their memory once no reference to them is left, in whichever thread that happens."""
 
     def __init__(self) -> None:
         self._free: deque[_Memory] = deque(maxlen=KEPT)  # the oldest falls out
@@ -105,7 +104,7 @@ class BufferPool:
 
 
 class _Memory:
-    """Bytes without an owner."""
+    """A block of bytes."""
 
     def __init__(self, size: int):
         self.size = size
@@ -114,7 +113,7 @@ class _Memory:
 
 
 class _Lease:
-    """What an array refers to while it uses memory; the array's last view takes it along."""
+    """Owner of an array's memory; returns it to the pool when the last view of the array is gone."""
 
     def __init__(self, free: deque[_Memory], memory: _Memory, shape: tuple[int, ...], dtype: np.dtype[Any]):
         self._free, self._memory = free, memory

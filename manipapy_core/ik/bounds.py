@@ -1,4 +1,4 @@
-"""The box in which joints are searched, windings, and how far the tip can reach."""
+"""Search bounds of the joints, windings, and the reach of the tip."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def to_winding(q: Array, bounds: Bounds) -> Array:
 
 
 def inside(q: Array, bounds: Bounds) -> Array:
-    """Those rows of q (N, n) that are within the bounds after whole turns of the elements that allow it."""
+    """The rows of q (N, n) that are within the bounds after whole turns of the elements that allow it."""
     middle = 0.5 * (bounds.lower + bounds.upper)
     wound = np.where(bounds.turns, q - TURN * np.round((q - middle) / TURN), q)
     return wound[((wound >= bounds.lower) & (wound <= bounds.upper)).all(axis=1)]
 
 
-def nearest_winding(q: Array, wish: Array, chain: Chain, bounds: Bounds, limits: bool) -> Array:
-    """Whole turns added to the free elements so that they come closest to a wish, inside the limits."""
-    turns = TURN * np.round((wish - q) / TURN)
+def nearest_winding(q: Array, goal: Array, chain: Chain, bounds: Bounds, limits: bool) -> Array:
+    """Whole turns added to the free elements so that they come closest to a goal, inside the limits."""
+    turns = TURN * np.round((goal - q) / TURN)
     if limits:
         room = np.floor((chain.limits.upper - q) / TURN + 1e-12), np.ceil((chain.limits.lower - q) / TURN - 1e-12)
         turns = np.clip(turns, TURN * room[1], TURN * room[0])
@@ -77,7 +77,7 @@ def nearest_winding(q: Array, wish: Array, chain: Chain, bounds: Bounds, limits:
 
 @dataclass(frozen=True)
 class Reach:
-    """A ball that the tip's last joint cannot leave."""
+    """A ball that contains the last joint at every configuration."""
 
     centre: Array
     """On the first axis, base frame [m], shape (3,)."""

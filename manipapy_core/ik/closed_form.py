@@ -19,12 +19,12 @@ from ..model.chain import Chain
 from ..typing import Array
 
 EXACT = 1e-4
-"""Candidates may be this far off [m, rad] before they are polished; least-squares answers are not let through."""
+"""Candidates may be this far off [m, rad] before they are polished; least-squares results are refused."""
 
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """A way to all solutions of a chain."""
+    """Closed-form solution of a chain."""
 
     family: str
     """Geometry class, for example "6R-THREE_INNER_PARALLEL"."""
@@ -41,9 +41,9 @@ class ClosedForm:
         # EAIK's tip frame has the base's axes at home: the calibration is one constant rotation
         shifted = T.copy()
         shifted[:3, :3] = T[:3, :3] @ M_rotation.T
-        answer = solver.IK(shifted)
-        exact = ~np.asarray(answer.is_LS, dtype=bool)
-        found = np.asarray(answer.Q, dtype=np.float64).reshape(-1, solver_width(self.S, self.held))[exact]
+        result = solver.IK(shifted)
+        exact = ~np.asarray(result.is_LS, dtype=bool)
+        found = np.asarray(result.Q, dtype=np.float64).reshape(-1, solver_width(self.S, self.held))[exact]
         if self.held is None:
             return found
         return np.insert(found, self.held, held_at, axis=1)

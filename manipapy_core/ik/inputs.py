@@ -115,13 +115,13 @@ def task_numbers(task: Task, weights: ArrayLike | None, axis: ArrayLike | None) 
 
 def truth_of(flags: ArrayLike, count: int) -> NDArray[np.bool_]:
     """Truth values that a collision callable returned, checked."""
-    answer = np.asarray(flags)
-    if answer.shape != (count,) or answer.dtype.kind not in "biu":
+    array = np.asarray(flags)
+    if array.shape != (count,) or array.dtype.kind not in "biu":
         raise InputError(
             f"collision must return one truth value per row of q, shape ({count},); "
-            f"it returned {answer.dtype.name} of shape {answer.shape}"
+            f"it returned {array.dtype.name} of shape {array.shape}"
         )
-    return answer.astype(bool)
+    return array.astype(bool)
 
 
 def _nearest_poses(T: Array) -> Array:

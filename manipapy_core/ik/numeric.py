@@ -1,4 +1,4 @@
-"""The numeric solver of one chain and task: compiled iteration, seed table, and a work space per thread."""
+"""The numeric solver of one chain and task: compiled iteration, seed table, and a workspace per thread."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class IKTolerances:
 
 @dataclass(frozen=True)
 class TaskWeights:
-    """What of the pose counts; hashable, so that solvers can be kept by it."""
+    """Task and its weights; hashable, so that solvers can be kept by it."""
 
     task: Task = Task.POSE
     numbers: tuple[float, ...] = (0.0,) * 6
@@ -50,14 +50,14 @@ class TaskWeights:
 
 
 class SearchMemory(threading.local):
-    """Memory that two searches at a time must not share: aligned rows for the lanes, and a row for the answer."""
+    """Memory that two searches at a time must not share: aligned rows for the lanes, and a row for the result."""
 
-    def __init__(self, n: int, simd_search: int):
+    def __init__(self, n: int, lanes: int):
         rows = n + 12 + len(STATE)
-        size, align = rows * simd_search * 8, simd_search * 8
+        size, align = rows * lanes * 8, lanes * 8
         memory = np.zeros(size + align, dtype=np.uint8)
         offset = -memory.ctypes.data % align
-        self.lanes = memory[offset : offset + size].view(np.float64).reshape(rows, simd_search)
+        self.lanes = memory[offset : offset + size].view(np.float64).reshape(rows, lanes)
         self.out = np.zeros(n + 5)
         self.target = np.zeros((1, 4, 4))
 
@@ -65,7 +65,7 @@ class SearchMemory(threading.local):
 class NumericSolver:
     """Searches one chain for one task; safe to use from several threads."""
 
-    def __init__(self, chain: Chain, limits: bool, emphasis: TaskWeights, tolerances: IKTolerances):
+    def __init__(self, chain: Chain, limits: bool, task_weights: TaskWeights, tolerances: IKTolerances):
         from . import simd_search  # Numba takes time to import
 
         self._search_one, self._search_many = simd_search.search_one, simd_search.search_many
@@ -74,15 +74,15 @@ class NumericSolver:
         self.bounds: Bounds = search_bounds(chain, limits)
         mechanism = mechanism_of(chain)
         self.reach: Reach = reach(mechanism, search_bounds(chain, False))
-        variant = Variant(emphasis.task, self.bounds.stops)
+        variant = Variant(task_weights.task, self.bounds.stops)
         self.iteration = iterate.load(variant.signature(), ("q", "state"), variant.formula(mechanism))
         self.table: SeedTable = table_for(chain)
         self._numbers = np.zeros((simd_search.NUMBERS, max(chain.n, len(SETTINGS))))
-        self._set_numbers(emphasis, tolerances)
+        self._set_numbers(task_weights, tolerances)
         self.work = SearchMemory(chain.n, self.iteration.lanes)
         self._no_seed = np.zeros((1, chain.n))
 
-    def _set_numbers(self, emphasis: TaskWeights, tolerances: IKTolerances) -> None:
+    def _set_numbers(self, task_weights: TaskWeights, tolerances: IKTolerances) -> None:
         rows, n = self._numbers, self.n
         rows[0, :n], rows[1, :n] = self.bounds.lower, self.bounds.upper
         rows[2, :n] = even_strides(n)
@@ -90,14 +90,14 @@ class NumericSolver:
         per_rotation = 1.0 / (BEST_MARGIN * tolerances.orientation) ** 2
         rows[3, : len(SETTINGS)] = 0.03, 25.0, per_position, per_rotation, 3.0, 0.9, 1.5
         rows[4, : len(SETTINGS)] = 0.03, 40.0, per_position, per_rotation, 8.0, 0.95, 1.5
-        rows[5, :6] = emphasis.numbers
+        rows[5, :6] = task_weights.numbers
         self._strict = rows.copy()
         self._strict[4, 2:4] = 1.0 / POLISHED**2
 
     def one(self, T: Array, q_seed: Array | None = None) -> IKResult:
         """Quick starts for one pose (4, 4); the caller's seed, if given, runs alone at first.
 
-        The status is SOLVED or LEAST_SQUARES: no reason is looked for here.
+        The status is SOLVED or LEAST_SQUARES: no reason is determined here.
         """
         if q_seed is None:
             return self._one(T, self._no_seed, self._quick, 0, QUICK_STARTS)
@@ -116,7 +116,7 @@ class NumericSolver:
             settings, begin, end, n, out,
         )  # fmt: skip
         if verdict < 0:
-            checked_poses(work.target[0], "T", batch=False)  # says what is wrong, finite numbers first
+            checked_poses(work.target[0], "T", batch=False)  # raises with the reason, finite numbers first
             raise NotAPose("T", float(pose_defects(work.target[0])))
         q, (position, rotation, iterations, starts, _) = out[:n].copy(), out[n:].tolist()
         status = _SOLVED if verdict > 0 else _LEAST_SQUARES
@@ -146,7 +146,7 @@ class NumericSolver:
         return np.concatenate([r[0] for r in results]), np.concatenate([r[1] for r in results])
 
     def accept(self, T: object) -> Array | None:
-        """The poses themselves if they are a plain batch (N, 4, 4) in SE(3); None to have them looked at closely."""
+        """The poses themselves if they are a plain batch (N, 4, 4) in SE(3); None if they need a closer check."""
         if not isinstance(T, np.ndarray) or T.dtype != np.float64 or T.ndim != 3 or T.shape[1:] != (4, 4):
             return None
         poses = T if T.flags.c_contiguous and T.flags.writeable else T.copy()
@@ -206,11 +206,11 @@ def even_strides(n: int) -> Array:
 def solver_for(
     chain: Chain,
     limits: bool = True,
-    emphasis: TaskWeights = TaskWeights(),
+    task_weights: TaskWeights = TaskWeights(),
     tolerances: IKTolerances = IKTolerances(),
 ) -> NumericSolver:
     """The chain's solver, made at the first use; the most recent ones are kept."""
-    return NumericSolver(chain, limits, emphasis, tolerances)
+    return NumericSolver(chain, limits, task_weights, tolerances)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,10 +1,9 @@
-"""The cell of a pose in the seed table: what of it does not depend on the first and the last joint.
+"""Seed table of a chain: a million sampled poses sorted into cells, kept on disk like compiled kernels.
 
-With both of them revolute, T = A · Rz(q_1) · C(q_2 … q_n−1) · Rz(q_n) · B. The first joint turns the whole about its
-axis and the last one only rolls the tip, so distance r from the first axis, height z along it, and the direction of
-the last axis seen from the azimuth decide what the joints between must do; two angles give the others.
-
-The seed table of a chain: a million sampled poses sorted into cells, kept on disk like compiled kernels.
+The cell of a pose is what does not depend on the first and the last joint. With both of them revolute, T = A · Rz(q_1)
+· C(q_2 … q_n−1) · Rz(q_n) · B. The first joint turns the whole about its axis and the last one only rolls the tip, so
+distance r from the first axis, height z along it, and the direction of the last axis seen from the azimuth decide what
+the joints between must do; two angles give the others.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-de
         table: Written: candidates per cell, shape (cells, candidates, n); first and last joint without the angles.
         score: Written: lower is better, inf where a candidate is missing, shape (cells, candidates).
     """
-    wish, spread, margin = 20.0, 0.5, 0.8
+    penalty, spread, margin = 20.0, 0.5, 0.8
     count, n = table.shape[1], q.shape[1]
     places = np.empty((T.shape[0], 4))
     for i in range(q.shape[0]):
@@ -148,7 +147,7 @@ def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-de
             width = upper[j] - lower[j]
             off = abs(2.0 * q[i, j] - lower[j] - upper[j]) / width if width > 0.0 else 0.0
             if width < 2.0 * math.pi - 1e-9 and off > margin:
-                value += wish * (off - margin) ** 2
+                value += penalty * (off - margin) ** 2
         chosen = 0
         for k in range(count):
             if score[cell, k] > score[cell, chosen]:
@@ -173,10 +172,10 @@ CANDIDATES = 8
 
 @dataclass(frozen=True)
 class SeedTable:
-    """Candidates by cell (`cells.locate`); without candidates where the chain does not allow a table."""
+    """Candidates by cell (`locate`); without candidates where the chain does not allow a table."""
 
     frame: Array
-    """Where the cells lie, shape (`cells.FRAME`,)."""
+    """Where the cells lie, shape (`FRAME`,)."""
     candidates: NDArray[np.float32]
     """Shape (cells, candidates, n)."""
 

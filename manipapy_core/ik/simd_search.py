@@ -1,11 +1,10 @@
-"""Which start runs in which lane: the branchy half of the numeric search, compiled by Numba.
+"""Scheduling of starts over SIMD lanes: the branching half of the numeric search, compiled by Numba.
 
 The iteration itself is machine code of the robot compiler and is called by its address, a plain number at run time, so
 that what Numba compiles (and keeps on disk) serves every robot. Starts of a pose are counted: −1 is the caller's own
 seed, 0 … K−1 are the candidates of the pose's cell in the seed table, and all that follow are points of a sequence
-that fills the space between the limits evenly. The same pose therefore always meets the same starts.
-
-Many poses through the lanes: a lane that ends takes the next start of its pose, the next pose, or helps another.
+that fills the space between the limits evenly. The same pose therefore always gets the same starts. With many poses,
+a lane that ends takes the next start of its pose, the next pose, or a start of another lane's pose.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from .seed_table import locate
 
 TURN = 2.0 * math.pi
 TARGET, STATE = 12, 5
-"""Rows of a lane for the target pose and for the books of `ik_step.STATE`."""
+"""Rows of a lane for the target pose and for `ik_step.STATE`."""
 ITERATIONS, ERROR, STALLS, POSITION, ROTATION = range(STATE)
-LOWER, UPPER, STRIDE, QUICK, PATIENT, EMPHASIS = range(6)
+LOWER, UPPER, STRIDE, QUICK, PATIENT, WEIGHTS = range(6)
 """Rows of the `numbers` of a search: limits to search in, stride of the even sequence, two sets of settings, and
 the weights or the axis of the task."""
 NUMBERS = 6
@@ -34,8 +33,8 @@ NEVER = -1e30
 """Iterations of an idle lane: it never comes to its last one."""
 
 
-def _call_by_address(typing_context, address, q, target, state, lower, upper, settings, emphasis):  # type: ignore[no-untyped-def]
-    """Calls `llvm_iterate.Iteration` at an address with seven pointers."""
+def _call_by_address(typing_context, address, q, target, state, lower, upper, settings, weights):  # type: ignore[no-untyped-def]
+    """Calls `llvm.iterate.Iteration` at an address with seven pointers."""
     signature = types.int64(*[types.int64] * 8)
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
@@ -62,7 +61,7 @@ def run_lanes(address, work, numbers, settings, n):  # type: ignore[no-untyped-d
         number + LOWER * number_row,
         number + UPPER * number_row,
         number + settings * number_row,
-        number + EMPHASIS * number_row,
+        number + WEIGHTS * number_row,
     )
     return mask & 0xFFFFFFFF, mask >> 32
 
@@ -75,7 +74,7 @@ def set_target(work, n, lane, T, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def put_to_sleep(work, n, lane):  # type: ignore[no-untyped-def]
+def make_idle(work, n, lane):  # type: ignore[no-untyped-def]
     for row in range(TARGET):
         work[n + row, lane] = np.nan
     work[n + TARGET + ITERATIONS, lane] = NEVER
@@ -89,10 +88,10 @@ def begin(work, numbers, n, lane, start, seeds, table, places, i):  # type: igno
 
     Whole arrays and an index are passed, here and elsewhere: a view of a row costs as much as using it.
     """
-    books = n + TARGET
-    work[books + ITERATIONS, lane] = 0.0
-    work[books + ERROR, lane] = 1e30
-    work[books + STALLS, lane] = 0.0
+    state_row = n + TARGET
+    work[state_row + ITERATIONS, lane] = 0.0
+    work[state_row + ERROR, lane] = 1e30
+    work[state_row + STALLS, lane] = 0.0
     if start < 0:
         for j in range(n):
             work[j, lane] = min(max(seeds[i, j], numbers[LOWER, j]), numbers[UPPER, j])
@@ -170,12 +169,12 @@ def search_one(address, work, numbers, table, frame, seeds, T, settings, start, 
     if not defect_of(T, 0) <= POSE_DEFECT:
         return -1
     lanes = work.shape[1]
-    books = n + TARGET
+    state_row = n + TARGET
     places = np.zeros((1, 4))
     if max(start, 0) < table.shape[1]:  # a chain without a table has no cells to look in
         locate(T, 0, frame, places)
     best, begun, running = np.inf, 0, 0
-    alone = start < 0  # nobody may overtake the caller's own seed
+    alone = start < 0  # the caller's own seed has priority
     for lane in range(lanes):
         if start < stop and (lane == 0 or not alone):
             set_target(work, n, lane, T, 0)
@@ -183,27 +182,27 @@ def search_one(address, work, numbers, table, frame, seeds, T, settings, start, 
             begun += 1
             running += 1
         else:
-            put_to_sleep(work, n, lane)
+            make_idle(work, n, lane)
     while running > 0:
         solved, given_up = run_lanes(address, work, numbers, settings, n)
         for lane in range(lanes):
             bit = 1 << lane
             if (solved | given_up) & bit == 0:
                 continue
-            error = -1.0 if solved & bit else work[books + ERROR, lane]
+            error = -1.0 if solved & bit else work[state_row + ERROR, lane]
             if error < best:
                 best = error
                 for j in range(n):
                     out[j] = work[j, lane]
-                out[n] = work[books + POSITION, lane]
-                out[n + 1] = work[books + ROTATION, lane]
-                out[n + 2] = work[books + ITERATIONS, lane]
+                out[n] = work[state_row + POSITION, lane]
+                out[n + 1] = work[state_row + ROTATION, lane]
+                out[n + 2] = work[state_row + ITERATIONS, lane]
         out[n + 3] = begun
         out[n + 4] = start
         if solved:
             return 1
         for lane in range(lanes):
-            idle = work[books + ITERATIONS, lane] < 0.0
+            idle = work[state_row + ITERATIONS, lane] < 0.0
             if given_up & (1 << lane) or (idle and start < stop):
                 if start < stop:
                     if idle:
@@ -212,7 +211,7 @@ def search_one(address, work, numbers, table, frame, seeds, T, settings, start, 
                     start = begin(work, numbers, n, lane, start, seeds, table, places, 0)
                     begun += 1
                 else:
-                    put_to_sleep(work, n, lane)
+                    make_idle(work, n, lane)
                     running -= 1
     return 0
 
@@ -231,7 +230,7 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
             those of the best start, iterations and starts are added up.
     """
     count, lanes = T.shape[0], work.shape[1]
-    books = n + TARGET
+    state_row = n + TARGET
     places = np.zeros((count, 4))
     if table.shape[1] > 0:
         for i in range(count):
@@ -256,7 +255,7 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
                 for _ in range(lanes):
                     helping = (helping + 1) % lanes
                     other = pose[helping]
-                    # nobody may overtake the caller's own seed
+                    # the caller's own seed has priority
                     own_seed_runs = other >= 0 and seeds.shape[0] > 0 and next_start[other] == 0
                     if other >= 0 and not own_seed_runs and not solved[other] and next_start[other] < last_start[other]:
                         chosen = other
@@ -265,7 +264,7 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
             pose[lane] = chosen
             ended[lane] = False
             if chosen < 0:
-                put_to_sleep(work, n, lane)
+                make_idle(work, n, lane)
                 continue
             if chosen != old:
                 set_target(work, n, lane, T, chosen)
@@ -280,14 +279,14 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
                 continue
             ended[lane] = True
             i = pose[lane]
-            out[i, n + 2] += work[books + ITERATIONS, lane]
-            value = -1.0 if done & bit else work[books + ERROR, lane]
+            out[i, n + 2] += work[state_row + ITERATIONS, lane]
+            value = -1.0 if done & bit else work[state_row + ERROR, lane]
             if value < error[i]:
                 error[i] = value
                 for j in range(n):
                     out[i, j] = work[j, lane]
-                out[i, n] = work[books + POSITION, lane]
-                out[i, n + 1] = work[books + ROTATION, lane]
+                out[i, n] = work[state_row + POSITION, lane]
+                out[i, n + 1] = work[state_row + ROTATION, lane]
             if done & bit and not solved[i]:
                 solved[i] = True
                 for other in range(lanes):  # those that helped are free

@@ -1,7 +1,4 @@
-"""A chain in words and numbers, for people.
-
-`Chain`: the part of a robot between two links, as a fixed-base mechanism with one tip.
-"""
+"""`Chain`: the part of a robot between two links, as a fixed-base mechanism with one tip."""
 
 from __future__ import annotations
 

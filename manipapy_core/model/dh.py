@@ -177,7 +177,7 @@ def from_chain(chain: Chain, convention: Convention | str, *, parallel: float = 
     serial = [(index - 1, index) for index in range(chain.n)]
     if [(body.parent, body.dof) for body in chain.bodies] != serial or chain.tip_body != chain.n - 1:
         raise InputError(
-            f"chain {chain.base!r} → {chain.tip!r} branches or has mimic joints, which no DH table can say; "
+            f"chain {chain.base!r} → {chain.tip!r} branches or has mimic joints, which no DH table can describe; "
             "take the path to one link with Robot.chain(base, tip)"
         )
     return from_screws(chain.S, chain.M, convention, parallel=parallel)

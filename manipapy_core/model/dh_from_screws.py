@@ -132,9 +132,9 @@ def _same_side(normal: Array, x: Array) -> Array:
     return -normal if normal @ x < _SAME_SIDE else normal
 
 
-def _across(z: Array, wish: Array) -> Array:
-    """The unit vector across z next to the wish, which is across z but for rounding."""
-    x = wish - z * (z @ wish)
+def _across(z: Array, preferred: Array) -> Array:
+    """The unit vector perpendicular to z next to the preferred one, which is so but for rounding."""
+    x = preferred - z * (z @ preferred)
     return x / np.linalg.norm(x)
 
 

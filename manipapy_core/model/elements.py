@@ -1,10 +1,8 @@
-"""Poses as robot descriptions write them: a translation and roll, pitch, yaw.
-
-The parts of a robot description: links, joints, shapes and inertias.
+"""Parts of a robot description: links, joints, shapes, inertias, and poses by translation and roll, pitch, yaw.
 
 These are plain frozen records with numbers already in SI units and in link axes; reading them from a file is
 the business of `urdf`, deciding whether they make sense is the business of `validate`. Arrays are copied in
-and read-only, so that a description can be shared between threads and chains without fear.
+and read-only, so that a description can be shared between threads and chains safely.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_placements_respect_polygons_and_combine_scores(run, map_file, tmp_path)
     found = {}
     for score in ("minimum", "mean", "product"):
         picture = tmp_path / f"{score}.png"
-        more = ["--score", score, "--picture", str(picture)]
+        more = ["--score", score, "--image", str(picture)]
         text = run("reach", "place", *ARM, "--map", map_file, *grasps, *words, *more)
         found[score] = placed(text)
         assert picture.read_bytes().startswith(b"\x89PNG")

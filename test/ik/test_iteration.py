@@ -69,11 +69,11 @@ def test_lanes_compute_what_numpy_computes(name, task):
     T = kinematics.forward(chain, configurations(chain, lanes, seed=4))[:, :3].reshape(lanes, 12)
     state = np.tile([0.0, 1e30, 0.0, 0.0, 0.0], (lanes, 1))
     settings = np.array([0.03, 1.0, 1e12, 1e12, 3.0, 0.9, 1.5])  # one iteration, then every lane gives up
-    emphasis = np.array([0.0, 0.6, 0.8, 1.0, 2.0, 0.5])
+    weights = np.array([0.0, 0.6, 0.8, 1.0, 2.0, 0.5])
     assert len(settings) == len(SETTINGS) and state.shape[1] == len(STATE)
 
     reference = iteration(
-        mechanism, variant, list(q.T), list(T.T), list(state.T), bounds.lower, bounds.upper, settings, emphasis
+        mechanism, variant, list(q.T), list(T.T), list(state.T), bounds.lower, bounds.upper, settings, weights
     )
     memory = np.zeros(((n + 12 + 5) * lanes + 8,))
     start = -(memory.ctypes.data // 8) % lanes
@@ -82,7 +82,7 @@ def test_lanes_compute_what_numpy_computes(name, task):
     import ctypes
 
     run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 7)(code.address)
-    arrays = work[:n], work[n : n + 12], work[n + 12 :], bounds.lower, bounds.upper, settings, emphasis
+    arrays = work[:n], work[n : n + 12], work[n + 12 :], bounds.lower, bounds.upper, settings, weights
     ended = run(*(array.ctypes.data for array in arrays))
     assert ended == ((1 << lanes) - 1) << 32
     for row, expected in zip(work[n + 12 :], reference[n : n + 5]):

@@ -152,7 +152,7 @@ def _solve_joint(revolute: bool, inertia: _Articulated, effort: Any) -> _JointSo
 
 
 def _free_joint(revolute: bool, inertia: _Articulated, joint: _JointSolve, bias: tuple[Vector, Vector]) -> None:
-    """Takes out what the joint yields, so that the parent feels only the rest."""
+    """Takes out what the joint yields, so that only the rest acts on the parent."""
     n, f = scale(joint.inverse, joint.moment), scale(joint.inverse, joint.force)
     N, F = joint.moment, joint.force
     A = subtract(inertia.A, [n[0] * N[0], n[0] * N[1], n[0] * N[2], n[1] * N[1], n[1] * N[2], n[2] * N[2]])

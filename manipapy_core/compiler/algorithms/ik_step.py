@@ -1,8 +1,8 @@
-"""One iteration of inverse kinematics: Levenberg–Marquardt on the pose error, with joint limits as walls.
+"""One iteration of inverse kinematics: Levenberg–Marquardt on the pose error, with hard joint limits.
 
 The damping follows the squared error (Sugihara 2011), so steps are careful far away and Newton-like near the goal.
 A joint that stands at its limit and is pushed outward is left out of the step; a joint that may turn all the way
-round is wrapped instead of stopped. The iteration also keeps its own books, which is what lets many run in lanes.
+round is wrapped instead of stopped. The iteration also counts iterations and stalls itself, so that many run in lanes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ DAMPING_FLOOR = 1e-10
 TURN = 2.0 * math.pi
 
 STATE = ("iterations", "error", "stalls", "position", "rotation")
-"""A lane's books: squared weighted error, and the squared errors of position [m²] and rotation [rad², 4 tan(θ/4)]."""
+"""State of a lane: squared weighted error, and the squared errors of position [m²] and rotation [rad², 4 tan(θ/4)]."""
 SETTINGS = ("damping", "iterations", "position", "rotation", "stalls", "progress", "step")
 """λ; iterations allowed; one over the squared tolerances; stalls allowed; an iteration that leaves more than this share
 of the error is a stall; longest step of a joint [rad or m]."""
 
 
 class Task(enum.Enum):
-    """What of the pose is asked for."""
+    """Which part of the pose is to be reached."""
 
     POSE = "pose"
     POSITION = "position"
@@ -47,7 +47,7 @@ class Task(enum.Enum):
 
 @dataclass(frozen=True)
 class Variant:
-    """What is built into the code of an iteration, beside the mechanism; all numbers are inputs."""
+    """What the code of an iteration is specialised for, besides the mechanism; all numbers are inputs."""
 
     task: Task
     stops: tuple[bool, ...]
@@ -56,7 +56,7 @@ class Variant:
     def signature(self) -> Signature:
         n = len(self.stops)
         inputs = [Input("q", (n,), angle=True), Input("target", (12,)), Input("state", (len(STATE),))]
-        shared = [("lower", n), ("upper", n), ("settings", len(SETTINGS)), ("emphasis", 6)]
+        shared = [("lower", n), ("upper", n), ("settings", len(SETTINGS)), ("weights", 6)]
         inputs += [Input(name, (width,), shared=True) for name, width in shared]
         return Signature(f"ik_{self.task.value}", tuple(inputs), (n + len(STATE) + 2,))
 
@@ -74,13 +74,13 @@ def iteration(
     lower: Any,
     upper: Any,
     settings: Any,
-    emphasis: Any,
+    weights: Any,
 ) -> list[Any]:
     """The next q and state, and whether this start is solved or given up; then q stays as it is.
 
     Args:
         target: Upper three rows of T_base_tip, row by row.
-        emphasis: Six row weights (`Task.WEIGHTED`), or the axis in the tip frame and three unused (`Task.AXIS`).
+        weights: Six row weights (`Task.WEIGHTED`), or the axis in the tip frame and three unused (`Task.AXIS`).
     """
     count, old_error, stalls = state[:3]
     damping, most_iterations, per_position, per_rotation, most_stalls, progress, longest = settings
@@ -92,19 +92,19 @@ def iteration(
         rotation, rotation_square = [0.0] * 3, 0.0
         columns = [[0.0] * 3 + col[3:] for col in columns]
     elif variant.task is Task.AXIS:
-        axis = matvec(R, emphasis[:3])
-        rotation, rotation_square = axis_error(axis, matvec(R_target, emphasis[:3]))
+        axis = matvec(R, weights[:3])
+        rotation, rotation_square = axis_error(axis, matvec(R_target, weights[:3]))
         columns = [subtract(col[:3], scale(dot(axis, col[:3]), axis)) + col[3:] for col in columns]
     else:
         rotation, rotation_square = rotation_error(R, R_target)
     error = [*rotation, *position]
     position_square = dot(position, position)
     if variant.task is Task.WEIGHTED:
-        counted = [select(less(0.0, weight), 1.0, 0.0) for weight in emphasis]
+        counted = [select(less(0.0, weight), 1.0, 0.0) for weight in weights]
         rotation_square = dot(scale_each(counted[:3], rotation), rotation)
         position_square = dot(scale_each(counted[3:], position), position)
-        error = scale_each(emphasis, error)
-        columns = [scale_each(emphasis, col) for col in columns]
+        error = scale_each(weights, error)
+        columns = [scale_each(weights, col) for col in columns]
         size = dot(error[:3], error[:3]) + dot(error[3:], error[3:])
     else:
         size = position_square + rotation_square

@@ -25,7 +25,7 @@ def regressor(mechanism: Mechanism, q: Any, qd: Any, qd_ref: Any, qdd: Any, grav
         rates = [values[body.dof] * body.ratio for values in (qd, qd_ref, qdd)]
         before = states[body.parent] if body.parent >= 0 else _State.at_rest(gravity)
         states.append(before.carried(motion, body.revolute, *rates))
-        in_link = states[-1].seen_from(body.link)
+        in_link = states[-1].expressed_in(body.link)
         for parameter in range(PARAMETERS):
             moment, force = wrench_in_body(body.link, in_link.unit_wrench(parameter))
             j = index
@@ -59,7 +59,7 @@ class _State:
         moving = (add(angular, scale(reference_rate, dw)), add(linear, scale(reference_rate, dv)))
         return _State(twist, reference, _along(moving, revolute, acceleration))
 
-    def seen_from(self, placement: Any) -> _State:
+    def expressed_in(self, placement: Any) -> _State:
         """The same motion at a frame fixed to the body."""
 
         def at(pair: Any) -> Any:

@@ -1,6 +1,6 @@
 """Kernels on an NVIDIA GPU, through CuPy: arrays on the GPU in, arrays on the GPU out, no copy by way of the host.
 
-A kernel runs where its arrays are, so nobody switches anything on: NumPy arrays are computed on the CPU, CuPy arrays
+A kernel runs where its arrays are, without any switch: NumPy arrays are computed on the CPU, CuPy arrays
 (and others with `__cuda_array_interface__`) on the GPU that holds them. One number per call comes back to the host:
 whether an input was refused.
 """

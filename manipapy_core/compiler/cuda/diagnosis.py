@@ -1,4 +1,4 @@
-"""Says why kernels do not run on a GPU here, and what would change that."""
+"""Diagnosis of why kernels do not run on a GPU here, with the cure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Diagnosis:
 
 
 def explain(*arguments: Any) -> str:
-    """In words: would these arguments be computed on a GPU, and if not, what is missing? Imports CuPy if there is one.
+    """Text that states whether these arguments would be computed on a GPU, and if not, why. Imports CuPy if installed.
 
     Args:
         arguments: What a kernel would be called with; none to ask about the machine alone.
@@ -53,7 +53,7 @@ def explain(*arguments: Any) -> str:
 
 
 def diagnose(found: CudaEnvironment, *arguments: Any) -> Diagnosis:
-    """The first thing that stands in the way."""
+    """The first obstacle to computing on a GPU."""
     if found.cupy is None:
         return Diagnosis(False, "CuPy is not installed", INSTALL)
     if found.import_problem:
@@ -102,7 +102,7 @@ def look() -> CudaEnvironment:
 def _has_nvrtc(cupy: Any) -> bool:
     try:
         cupy.cuda.nvrtc.getVersion()
-    except (RuntimeError, OSError, ImportError):  # what CuPy says differs between its versions
+    except (RuntimeError, OSError, ImportError):  # CuPy's error differs between its versions
         return False
     return True
 

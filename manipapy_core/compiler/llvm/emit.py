@@ -1,6 +1,6 @@
-"""The arithmetic of a program as LLVM instructions: what all functions made from a kernel have in common.
+"""Kernel → LLVM IR: a loop over the batch whose body handles as many configurations as there are lanes.
 
-Kernel → LLVM IR: a loop over the batch whose body handles as many configurations as there are lanes.
+`ProgramWriter` writes the arithmetic, which all functions made from a kernel share.
 
 Arrays are row-major, one row of numbers per configuration. The body reads whole rows with wide loads, transposes
 them in registers so that each lane holds one configuration, runs the program, and transposes the results back.

@@ -208,7 +208,7 @@ def _run_batch(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
 
 
 def _run_pieces(kernel: Kernel, wide: Lanes, pointers: str) -> list[str]:
-    """Until the first counter says that nothing is left to draw, and the second that all are done, by whomever.
+    """Loop until the first counter shows no piece left to draw and the second shows all done, by any thread.
 
     Pieces are drawn from as many regions as there are threads, one region after the other. Threads of the same speed
     so stay in regions of their own, and read and write memory in one go.
@@ -285,7 +285,7 @@ class _Argument:
 
 
 def _usage(signature: Signature, dtype: np.dtype) -> str:
-    """What the builtin says when it is called wrongly."""
+    """Error text of the builtin for wrong arguments."""
     parts = [f"{i.name} ({i.width}{' in all' if i.shared else ''})" for i in signature.inputs]
     return (
         f"kernel {signature.name} takes C-contiguous {dtype.name} arrays {', '.join(parts)} and out "

@@ -1,8 +1,8 @@
 """Kernel → LLVM IR: an iteration that runs in lanes until one of them ends.
 
-The arrays lie in lane order, element by element: the first number of every lane, then the second. Lanes do not know
-of each other; which start a lane works on is the caller's business. A lane that has nothing to do is given NaN as its
-target: all comparisons with it are false, so it never ends and disturbs no one.
+The arrays lie in lane order, element by element: the first number of every lane, then the second. Lanes are
+independent; the caller assigns a start to each. An idle lane gets NaN as its target: all comparisons with it are
+false, so it never ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the joints of a description: how they move, how far, and whom they follow."""
+"""Reads the joints of a description: type, limits and mimic."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """What a URDF says, checked."""
+    """Content of a URDF, checked."""
 
     name: str
     links: Mapping[str, Link]

@@ -1,4 +1,4 @@
-"""Do the links and joints of a description form one tree, and do mimic joints end at a joint that moves?"""
+"""Checks that the links and joints form one tree, and that mimic joints follow a joint that moves."""
 
 from __future__ import annotations
 

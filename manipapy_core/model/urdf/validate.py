@@ -1,7 +1,7 @@
-"""Does a number make physical sense? Each check returns sentences that say what is wrong and what to write.
+"""Checks of physical sense. Each returns sentences with the error and the cure.
 
 The checks know nothing of files: the reader puts the place in front. A *problem* makes a description
-unusable, because some answer computed from it would be meaningless; a *warning* is unusual but computable.
+unusable, because a result computed from it would be meaningless; a *warning* is unusual but computable.
 """
 
 from __future__ import annotations
