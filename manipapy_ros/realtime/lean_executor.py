@@ -20,24 +20,28 @@ from rclpy.event_handler import EventHandler
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.logging import get_logger
 from rclpy.subscription import Subscription
 from rclpy.waitable import NumberOfEntities
 from rosgraph_msgs.msg import Clock
 
+EXECUTOR_INTERNALS = ("_guard", "_sigint_gc", "_tasks", "can_execute")
 FULL_LOOK = 5.0
 """How often rclpy looks at everything, also without a reason [s]: at warnings about topics that do not match."""
 
 
 def lean_executor() -> SingleThreadedExecutor:
-    """The frugal one, or rclpy's own where the inside of rclpy is not the one that this file knows."""
+    """The lean executor, or rclpy's own where the internals of rclpy are not those that this file uses."""
     plain = SingleThreadedExecutor()
-    known = (
-        all(hasattr(plain, name) for name in ("_guard", "_sigint_gc", "_tasks", "can_execute"))
-        and hasattr(Subscription, "CallbackType")
-        and hasattr(_rclpy, "WaitSet")
-    )
+    missing = [name for name in EXECUTOR_INTERNALS if not hasattr(plain, name)]
+    others = ((Subscription, "CallbackType"), (_rclpy, "WaitSet"))
+    missing += [name for owner, name in others if not hasattr(owner, name)]
     plain.shutdown()
-    return LeanExecutor() if known else SingleThreadedExecutor()
+    if not missing:
+        return LeanExecutor()
+    text = f"rclpy's own executor is used, at a higher load: rclpy has no {', '.join(missing)}"
+    get_logger("lean_executor").warning(text)
+    return SingleThreadedExecutor()
 
 
 class LeanExecutor(SingleThreadedExecutor):

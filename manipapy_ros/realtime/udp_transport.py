@@ -18,6 +18,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import rclpy
+from rclpy.logging import get_logger
 
 KNOWN = "7."
 """Versions of rclpy (Jazzy) that this was tried with. An unread profile would undo LOCALHOST, so others are let be."""
@@ -53,7 +54,9 @@ _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 @contextmanager
 def use_udp_transport() -> Iterator[None]:
     """ROS is started and the first node made meanwhile; the environment is as before afterwards."""
-    if not _can_be_told():
+    reason = fallback_reason()
+    if reason:
+        get_logger("udp_transport").warning(f"shared memory stays in use beside UDP: {reason}")
         yield
         return
     changes: dict[str, str | None] = {}
@@ -69,16 +72,20 @@ def use_udp_transport() -> Iterator[None]:
         yield
 
 
-def _can_be_told() -> bool:
-    """Whether Fast DDS is the middleware, in a version that is known, and nobody else has told it what to do."""
+def fallback_reason() -> str:
+    """Why the transport of the middleware is left as it is; empty if UDP alone can be chosen."""
     try:
-        known = version("rclpy").startswith(KNOWN)
+        installed = version("rclpy")
     except PackageNotFoundError:
-        return False
-    told = any(os.environ.get(name) for name in PROFILE_VARIABLES) or any(
-        Path(name).exists() for name in DEFAULT_PROFILES
-    )
-    return known and not told and rclpy.get_rmw_implementation_identifier().startswith("rmw_fastrtps")
+        return "the version of rclpy is not known"
+    if not installed.startswith(KNOWN):
+        return f"rclpy is {installed}, and this was tried with {KNOWN}x"
+    implementation = rclpy.get_rmw_implementation_identifier()
+    if not implementation.startswith("rmw_fastrtps"):
+        return f"the middleware is {implementation}, not Fast DDS"
+    chosen = [name for name in PROFILE_VARIABLES if os.environ.get(name)]
+    chosen += [name for name in DEFAULT_PROFILES if Path(name).exists()]
+    return f"a profile of Fast DDS is given by {chosen[0]}" if chosen else ""
 
 
 def _stays_on_this_machine() -> bool:

@@ -200,3 +200,10 @@ def test_status_tells_about_the_loop(arm):
     assert 0.0 < status.compute_p50 <= status.work_max
     assert status.scheduler
     assert status.tracking_joint in JOINTS
+
+
+def test_a_filtered_arm_follows_its_trajectory(start, peer):
+    arm = Arm(peer, start, "/filtered", controller=["-p", "filter.enabled:=true"])
+    status, result = arm.execute(arm.goal(HOME + 0.3))
+    assert status == SUCCEEDED, result.error_string
+    assert np.abs(arm.states.q() - HOME - 0.3).max() < 0.002

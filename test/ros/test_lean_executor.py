@@ -9,12 +9,13 @@ from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionClient, ActionServer
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from manipapy_ros.realtime import lean_executor as lean
 from manipapy_ros.realtime.lean_executor import LeanExecutor
 from manipapy_ros.realtime.polled_topics import NeverExecuted
 
@@ -180,3 +181,12 @@ def test_a_shutdown_ends_the_wait(node, executor, context):
 def test_without_work_it_comes_back_in_time(node, executor):
     for _ in range(3):
         executor.spin_once(timeout_sec=0.0)
+
+
+def test_a_fallback_to_the_executor_of_rclpy_is_logged_with_its_reason(context, monkeypatch, capfd):
+    monkeypatch.setattr(lean, "EXECUTOR_INTERNALS", ("_guard", "_gone"))
+    monkeypatch.setattr(lean, "SingleThreadedExecutor", lambda: SingleThreadedExecutor(context=context))
+    executor = lean.lean_executor()
+    assert type(executor) is SingleThreadedExecutor
+    executor.shutdown()
+    assert "rclpy has no _gone" in capfd.readouterr().err

@@ -10,7 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manipapy_ros.realtime.udp_transport import LOCALHOST_ONLY, PEERS, PROFILE_VARIABLES, RANGE, use_udp_transport
+from manipapy_ros.realtime.udp_transport import (
+    LOCALHOST_ONLY,
+    PEERS,
+    PROFILE_VARIABLES,
+    RANGE,
+    fallback_reason,
+    use_udp_transport,
+)
 from ros_arm import HOME, SUCCEEDED, Arm
 
 AWAY = HOME + np.array([1.2, 0.3, -0.4, 0.3, 0.2, -0.5])
@@ -121,3 +128,12 @@ def test_a_profile_in_the_working_directory_is_not_touched(clean, tmp_path):
     (tmp_path / "DEFAULT_FASTRTPS_PROFILES.xml").write_text("<dds/>")
     with use_udp_transport():
         assert not [name for name in PROFILE_VARIABLES if name in os.environ]
+
+
+def test_a_fallback_is_logged_once_with_its_reason(clean, capfd):
+    assert fallback_reason() == ""
+    clean.setenv(PROFILE_VARIABLES[0], "mine.xml")
+    with use_udp_transport():
+        pass
+    logged = capfd.readouterr().err
+    assert logged.count("shared memory stays in use") == 1 and PROFILE_VARIABLES[0] in logged
