@@ -155,7 +155,7 @@ class CollisionForecaster:
         if path is not None and not _follows(path, q):
             path = None
         rows, times, drifts = self._rows(q, qd, path)
-        hits = [clearance.first_hit(rows) for clearance in clearances]
+        hits = [clearance.first_hit(rows, path is not None and not drifts) for clearance in clearances]
         found = [(index, clearance) for index, clearance in zip(hits, clearances) if index >= 0]
         if not found:
             return FREE
@@ -166,7 +166,7 @@ class CollisionForecaster:
         if drifts:
             # Slowing the trajectory down does not help against a motion away from it.
             still, times, _ = self._rows(q, qd, path, drift=False)
-            found_still = [hit for clearance in clearances if (hit := clearance.first_hit(still)) >= 0]
+            found_still = [hit for clearance in clearances if (hit := clearance.first_hit(still, True)) >= 0]
             if not found_still:
                 return CollisionForecast(0.0, *near)
             index = min(found_still)
@@ -184,7 +184,9 @@ class CollisionForecaster:
             times = np.linspace(0.0, end, count)
             return stopping_path(q, velocity, brake, s.reaction_time, times), times, bool(velocity.any())
         ahead, spacing = path.positions - path.positions[0], path.spacing
-        counts = np.ceil(np.abs(np.diff(ahead, axis=0)) @ self._reaches / s.step).astype(np.int64)
+        # On its trajectory the arm may pass at the floor of the margin, so the samples are closer together.
+        step = min(s.step, 2.0 * LEVELS[FLOOR] * s.margin)
+        counts = np.ceil(np.abs(np.diff(ahead, axis=0)) @ self._reaches / step).astype(np.int64)
         counts = np.maximum(counts, 1)
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         places = np.append(np.repeat(np.arange(len(counts)), counts) + within / np.repeat(counts, counts), len(counts))
@@ -247,12 +249,18 @@ class _Clearance:
         self._pulse = max(self._pulse - 1, 0)
         return self._pulse > 0
 
-    def first_hit(self, rows: Array) -> int:
-        """First configuration of a path that comes too near; -1: none does."""
+    def first_hit(self, rows: Array, followed: bool) -> int:
+        """First configuration of a path that comes too near; -1: none does.
+
+        Args:
+            followed: The arm follows the path closely, so that the floor is margin enough: a planner may have had no
+                room for more.
+        """
         if self._level is None:
             return self._first_nearer(rows)
         # Between margin and floor a millimetre less is noise; below the floor nothing is.
         level = self._level + 1 if 0 < self._level < FLOOR else self._level
+        level = max(level, FLOOR) if followed else level
         hits = np.flatnonzero(self._hits(self._paddings[level], rows))
         return int(hits[0]) if len(hits) else -1
 
