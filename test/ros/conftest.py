@@ -152,6 +152,12 @@ class Peer:
             assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}"
             self._executor.spin_once(timeout_sec=0.05)
 
+    def spin_for(self, seconds: float) -> None:
+        """Take messages for a while of real time, for what must not arrive meanwhile."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
     def call(self, service_type: type, node: NodeProcess, name: str, request, *, repeat: bool = False):
         """The answer of a node's own service `~/name`.
 

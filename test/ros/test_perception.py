@@ -233,9 +233,9 @@ def test_unsynchronised_images_are_diagnosed(camera_and_output, peer):
 
 def test_deactivated_node_publishes_nothing(output):
     assert output.peer.transition(output.node, Transition.TRANSITION_DEACTIVATE)
-    time.sleep(0.5)
+    output.peer.spin_for(0.5)  # what was on its way
     output.obstacles.clear()
-    time.sleep(1.0)
+    output.peer.spin_for(1.0)
     assert not output.obstacles
     assert output.peer.transition(output.node, Transition.TRANSITION_ACTIVATE)
     output.until(lambda m: True, "images again")

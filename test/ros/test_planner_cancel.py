@@ -13,7 +13,7 @@ from lifecycle_msgs.msg import Transition
 from manipapy_msgs.action import Move, PlanMotion
 
 from manipapy_core import kinematics
-from manipapy_ros.common.heartbeat import BEATS
+from manipapy_ros.common.heartbeat import HEARTBEAT_QOS
 from ros_arm import ABORTED, CANCELED, SUCCEEDED, Arm, bring_up
 from ros_planner import LEFT, RIGHT, PlannedArm, Request, move, to, to_pose
 
@@ -168,7 +168,7 @@ def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_
     go_right(shared)
     peer, arm = shared.peer, shared.arm
     beats: list[KeyValue] = []
-    subscription = peer.node.create_subscription(KeyValue, "controller/watch", beats.append, BEATS)
+    subscription = peer.node.create_subscription(KeyValue, "controller/watch", beats.append, HEARTBEAT_QOS)
     shared.send(move(LEFT, velocity_scaling=0.2))
     shared.states.wait_until_moving()
     peer.wait_for(lambda: bool(beats), "a heartbeat of the planner")
