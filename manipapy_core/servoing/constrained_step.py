@@ -3,8 +3,9 @@
 min ‖J dq − dx‖² + ρ ‖dq‖²   for dq in a joint set
 
 A strictly convex quadratic program, solved by daqp (dual active set, C; Arnström, Bemporad and Axehill 2022). On 1,800
-problems of `TwistFollower` with 36 rows (median) it takes 7.2 µs, proxsuite 81 µs; on random scenes with ρ = 1e-6 it
-breaks no row by more than 1e-9.
+problems of `TwistFollower` with 30 bounds and rows (median) the solver takes 5.4 µs, a Goldfarb–Idnani method compiled
+by Numba 6.8 µs in the same run; proxsuite took ten times as long. On random scenes with ρ = 1e-6 daqp breaks no row by
+more than 1e-9.
 """
 
 from __future__ import annotations
