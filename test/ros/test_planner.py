@@ -132,12 +132,11 @@ def test_perceived_obstacle_blocks_the_path(planned):
 
 
 def test_result_reports_the_margin_to_perceived_obstacles(planned):
-    status, result = planned.execute(move(HOME))
+    status, result = planned.execute(move(RIGHT - 0.05))
     assert status == SUCCEEDED, result.text
     assert result.obstacle_margin == np.inf and "margin" not in result.text, "nothing is perceived"
     perception = Perception(planned)
     perception.show((PILLAR_AT, PILLAR_SIZE))
-    planned.execute(move(RIGHT))
     status, result = planned.execute(move(LEFT))
     assert status == SUCCEEDED, result.text
     assert result.obstacle_margin == pytest.approx(0.02 * result.planned)
