@@ -198,7 +198,7 @@ class ArmClient:
         """End a stop of the guard; returns the controller's message."""
         name = self.controller(seconds)
         if name == TRAJECTORY_CONTROLLER:
-            raise InputError(f"{name} has no reset; clear the fault at the driver or the pendant")
+            raise InputError(f"{name} has no reset; clear the fault at its driver or pendant")
         return self._trigger(f"{name}/reset", seconds)
 
     def _trigger(self, name: str, seconds: float) -> str:

@@ -71,11 +71,12 @@ class RobotClient:
     def chain(self) -> Chain:
         """The arm that model_server was configured with."""
         if self._chain is None:
-            names = [row.name for row in ROBOT_PARAMETERS]
+            # rclpy's service does not answer for lists that are not set: those of ROBOT_PARAMETERS are for meshes.
+            names = [row.name for row in ROBOT_PARAMETERS if row.kind is None]
             request = GetParameters.Request(names=names)
             answer = self.client.call(GetParameters, "model_server/get_parameters", request)
             values = dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
-            values["package_paths"] = values["package_paths"] or []
+            values["package_paths"] = []
             robot = robot_from_parameters(values)
             if robot is None:
                 robot = robot_from_text(wait_for_description(self.client.node, TIMEOUT, lambda: False), values)

@@ -149,15 +149,13 @@ def test_result_reports_a_margin_reduced_for_want_of_space(planned):
     tip = kinematics.forward(planned.chain, LEFT)[:3, 3]
     below = np.array([0.0, 0.0, 1.0])
 
-    def distance(gap: float) -> float:
+    def collides(gap: float, margin: float) -> bool:
         world = World()
-        world.add("box", Box(size), lie.pose(translation=tip - gap * below))
-        near = Checker(planned.body, world).distances(LEFT[None])
-        return float(near.distance[near.object_index >= 0].min())
+        world.add("box", Box(size + 2.0 * margin), lie.pose(translation=tip - gap * below))
+        return bool(Checker(planned.body, world).collides(LEFT))
 
-    gaps = np.linspace(0.05, 0.3, 126)
-    near = next(gap for gap in gaps if distance(gap) > 0.013)
-    assert distance(near) < 0.019, "the box must be nearer to the goal than the full margin"
+    near = next(gap for gap in np.linspace(0.05, 0.3, 126) if not collides(gap, 0.012))
+    assert collides(near, 0.018), "the box must be nearer to the goal than the full margin"
     perception = Perception(planned)
     perception.show((tip - near * below, size))
     status, result = planned.execute(move(LEFT, padding=-1.0))
