@@ -1,130 +1,103 @@
-"""Builds a `RobotBody`: covers the links by spheres, samples which pairs can collide, and caches the result on disk."""
+"""Builds a `RobotBody`: convex parts and covering spheres of the links, pairs to check; cached on disk."""
 
 from __future__ import annotations
 
 import io
+import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..compiler import cache
+from ..errors import MissingPackage
 from ..model.chain import Chain
 from ..model.elements import Geometry, MeshGeometry
 from ..model.robot import Robot
 from ..typing import Array
-from .body import Group, GroupPair, RobotBody, make_group, parts_by_link
-from .codegen.engine import checker_code, frames_code, workspace
+from .body import GroupPair, RobotBody, make_group, parts_by_link
 from .cover import cover
+from .exact import ExactLinks
 from .hulls import file_digest
-from .tables import build_scene
-
-SAMPLES = 1 << 17
-"""Random configurations that decide which pairs are checked."""
-CLEARANCE = 0.01
-"""Padding of each link [m] with which a pair must touch in no sample to be left out as never in contact."""
-ALWAYS_SHARE = 0.95
-"""A pair that touches in this share of all samples is left out as always in contact."""
-ADJACENT, ALWAYS_TOUCHING, NEVER_TOUCHING = "adjacent", "always in contact", "never in contact"
+from .pairs import Touch, choose_pairs, sampling_limits
+from .parts import LinkShapes, convex_parts
+from .shapes import Convex, ConvexMesh
 
 
 def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> RobotBody:
-    solids = parts_by_link(robot, chain)
-
-    def groups_of(spheres: dict[str, Array]) -> tuple[Group, ...]:
-        return tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
+    if not any(robot.links[name].collisions for name in chain.link_names):
+        warnings.warn(
+            f"robot {robot.name!r} has no collision shapes: nothing of it can collide; add <collision> elements",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
     def build() -> bytes:
+        shapes = {
+            name: [convex_parts(shape.geometry) for shape in robot.links[name].collisions] for name in chain.link_names
+        }
+        solids = parts_by_link(robot, chain, shapes)
         spheres = {link: cover(parts, overshoot) for link, (_, parts) in solids.items()}
-        return _packed(spheres, _sample(chain, groups_of(spheres)))
+        groups = [make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items()]
+        return _packed(shapes, spheres, *choose_pairs(chain, groups, _touch(robot, chain)))
 
     if keep:
         inputs = [_inputs(robot, chain, overshoot)]
         content = cache.load_data("body", inputs, __name__, ("geometry/", "compiler/"), build, cache.BODY)
     else:
         content = build()
-    spheres, counts = _unpacked(content, list(solids))
-    groups = groups_of(spheres)
-    pairs, ignored = _choose_pairs(chain, groups, *counts)
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        shapes = {name: _shapes_from(arrays, robot, name) for name in chain.link_names}
+        solids = parts_by_link(robot, chain, shapes)
+        groups = tuple(
+            make_group(link, frame, parts, arrays[f"spheres/{link}"]) for link, (frame, parts) in solids.items()
+        )
+        pairs = tuple(
+            GroupPair(first, second, tuple(map(tuple, arrays[f"pairs/{number}"].tolist())))
+            for number, (first, second) in enumerate(arrays["pairs"].tolist())
+        )
+        ignored = {frozenset(names): reason for *names, reason in json.loads(str(arrays["ignored"]))}
     return RobotBody(chain, overshoot, groups, pairs, ignored)
 
 
-def candidate_pairs(chain: Chain, groups: Sequence[Group]) -> tuple[list[GroupPair], list[tuple[int, int]]]:
-    """All pairs that a joint can bring together with all their parts, and the pairs of adjacent links."""
-    solid = {group.frame for group in groups}
-    pairs, adjacent = [], []
-    for a, first in enumerate(groups):
-        for b, second in enumerate(groups[a + 1 :], a + 1):
-            if first.frame == second.frame:
-                continue
-            if _joined(chain, first.frame, second.frame, solid):
-                adjacent.append((a, b))
-            else:
-                parts = tuple((i, j) for i in range(len(first.parts)) for j in range(len(second.parts)))
-                pairs.append(GroupPair(a, b, parts))
-    return pairs, adjacent
+def _touch(robot: Robot, chain: Chain) -> Touch:
+    """Contact of exact shapes; without the package coal nothing counts as in contact, so that everything is checked."""
+    try:
+        return ExactLinks(robot, chain).touch
+    except MissingPackage:
+        return lambda first, second, q: False
 
 
-def _joined(chain: Chain, first: int, second: int, solid: set[int]) -> bool:
-    """True if one frame carries the other by one joint, or through bodies without shapes only."""
-    return first == _carrier(chain, second, solid) or second == _carrier(chain, first, solid)
+def _packed(
+    shapes: LinkShapes,
+    spheres: dict[str, Array],
+    pairs: Sequence[GroupPair],
+    ignored: dict[frozenset[str], str],
+) -> bytes:
+    arrays: dict[str, Any] = {f"spheres/{link}": rows for link, rows in spheres.items()}
+    for name, solids in shapes.items():
+        for number, parts in enumerate(solids):
+            meshes = [part for part in parts if isinstance(part, ConvexMesh)]
+            arrays |= {f"hull/{name}/{number}/{i}": mesh.vertices for i, mesh in enumerate(meshes)}
+    arrays |= {f"pairs/{number}": np.array(pair.part_pairs) for number, pair in enumerate(pairs)}
+    arrays["pairs"] = np.array([(pair.first, pair.second) for pair in pairs], dtype=np.int64).reshape(-1, 2)
+    arrays["ignored"] = np.array(json.dumps([[*sorted(names), reason] for names, reason in ignored.items()]))
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    return content.getvalue()
 
 
-def _carrier(chain: Chain, frame: int, solid: set[int]) -> int:
-    while frame > 0:
-        frame = chain.bodies[frame - 1].parent + 1
-        if frame in solid:
-            return frame
-    return -1
-
-
-def _sample(chain: Chain, groups: Sequence[Group]) -> tuple[NDArray[np.int64], ...]:
-    """Number of samples in which each pair of parts touches: without and with clearance."""
-    pairs, _ = candidate_pairs(chain, groups)
-    rng = np.random.default_rng(0)
-    lower, upper = sampling_limits(chain)
-    q = rng.uniform(lower, upper, (SAMPLES, chain.n))
-    code, frames = checker_code(), frames_code(chain)
-    results = []
-    for pad in (0.0, CLEARANCE):
-        scene = build_scene(frames.address, chain.n, len(chain.bodies), groups, pairs, pad=pad, keep_alive=frames)
-        counts = np.zeros(sum(len(pair.part_pairs) for pair in pairs), dtype=np.int64)
-        work = workspace(scene.work_vectors)
-        code.calls["sample"](scene.address, q.ctypes.data, len(q), work.ctypes.data, counts.ctypes.data)
-        results.append(counts)
-    return tuple(results)
-
-
-def sampling_limits(chain: Chain) -> tuple[Array, Array]:
-    """Finite bounds of q: continuous joints take one turn."""
-    lower, upper = chain.limits.lower, chain.limits.upper
-    return np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
-
-
-def _choose_pairs(
-    chain: Chain, groups: Sequence[Group], touching: NDArray[np.int64], clear: NDArray[np.int64]
-) -> tuple[tuple[GroupPair, ...], dict[frozenset[str], str]]:
-    candidates, adjacent = candidate_pairs(chain, groups)
-    ignored = {frozenset({groups[a].name, groups[b].name}): ADJACENT for a, b in adjacent}
-    chosen, start = [], 0
-    for pair in candidates:
-        rows = slice(start, start + len(pair.part_pairs))
-        start = rows.stop
-        names = frozenset({groups[pair.first].name, groups[pair.second].name})
-        parts = tuple(parts for parts, count in zip(pair.part_pairs, clear[rows]) if count)
-        if touching[rows].max() >= ALWAYS_SHARE * SAMPLES:
-            ignored[names] = ALWAYS_TOUCHING
-        elif not parts:
-            ignored[names] = NEVER_TOUCHING
+def _shapes_from(arrays: Any, robot: Robot, name: str) -> list[list[Convex]]:
+    found: list[list[Convex]] = []
+    for number, shape in enumerate(robot.links[name].collisions):
+        if isinstance(shape.geometry, MeshGeometry):
+            keys = [key for key in arrays if key.startswith(f"hull/{name}/{number}/")]
+            found.append([ConvexMesh(arrays[key]) for key in sorted(keys, key=lambda key: int(key.rsplit("/", 1)[1]))])
         else:
-            # Most frequent contacts first: a hit ends the check.
-            order = np.argsort(-touching[rows][clear[rows] > 0], kind="stable")
-            sorted_pair = GroupPair(pair.first, pair.second, tuple(parts[i] for i in order))
-            chosen.append((int(touching[rows].max()), sorted_pair))
-    chosen.sort(key=lambda item: -item[0])
-    return tuple(pair for _, pair in chosen), ignored
+            found.append(convex_parts(shape.geometry))
+    return found
 
 
 def _inputs(robot: Robot, chain: Chain, overshoot: float) -> str:
@@ -152,15 +125,3 @@ def _inputs(robot: Robot, chain: Chain, overshoot: float) -> str:
 def _numbers_of(geometry: Geometry) -> list[str]:
     values = (getattr(geometry, entry.name) for entry in fields(geometry))
     return [value if isinstance(value, str) else np.asarray(value, np.float64).tobytes().hex() for value in values]
-
-
-def _packed(spheres: dict[str, Array], counts: tuple[NDArray[np.int64], ...]) -> bytes:
-    content = io.BytesIO()
-    arrays: dict[str, Any] = {f"spheres/{link}": rows for link, rows in spheres.items()}
-    np.savez_compressed(content, counts=np.array(counts), **arrays)
-    return content.getvalue()
-
-
-def _unpacked(content: bytes, links: list[str]) -> tuple[dict[str, Array], tuple[NDArray[np.int64], ...]]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return {link: arrays[f"spheres/{link}"] for link in links}, tuple(arrays["counts"])

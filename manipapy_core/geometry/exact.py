@@ -15,10 +15,14 @@ from numpy.typing import ArrayLike
 
 from .. import kinematics
 from ..errors import InputError, MissingPackage
+from ..model.chain import Chain
+from ..model.elements import MeshGeometry
+from ..model.meshes import TriangleMesh, load_mesh
+from ..model.robot import Robot
 from ..typing import Array
 from .body import RobotBody, link_frames
 from .distance import Shape
-from .parts import Part
+from .parts import Part, convex_of
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere, pose_matrix
 from .table_builder import groups_and_pairs
 from .world import World, WorldSnapshot
@@ -123,6 +127,54 @@ class ExactChecker:
             back[:3, :3], back[:3, 3] = R.T, -R.T @ p
             poses[self.body.frame_of(name)] = T_base_link @ back
         return poses
+
+
+class ExactLinks:
+    """Contact of the true collision shapes of links, meshes triangle by triangle: the reference of convex parts."""
+
+    def __init__(self, robot: Robot, chain: Chain):
+        self._coal = _coal()
+        self._robot, self._chain = robot, chain
+        self._shapes: dict[str, list[tuple[Any, Array]]] = {}
+
+    def touch(self, first: str, second: str, q: ArrayLike) -> bool:
+        """Whether two links are in contact at a configuration of shape (n,)."""
+        poses = dict(zip(self._chain.link_names, kinematics.link_poses(self._chain, q)))
+        request = self._coal.CollisionRequest()
+        for one, T_one in self._of(first):
+            for other, T_other in self._of(second):
+                T, T_2 = poses[first] @ T_one, poses[second] @ T_other
+                placed = (self._coal.Transform3s(X[:3, :3], X[:3, 3]) for X in (T, T_2))
+                result = self._coal.CollisionResult()
+                if self._coal.collide(one, next(placed), other, next(placed), request, result):
+                    return True
+        return False
+
+    def _of(self, link: str) -> list[tuple[Any, Array]]:
+        if link not in self._shapes:
+            shapes = []
+            for shape in self._robot.links[link].collisions:
+                if isinstance(shape.geometry, MeshGeometry):
+                    geometry = _triangles(
+                        load_mesh(shape.geometry.filename or shape.geometry.uri, shape.geometry.scale)
+                    )
+                else:
+                    solid = convex_of(shape.geometry)
+                    if solid is None:
+                        continue
+                    geometry = _geometry(solid)
+                shapes.append((geometry, shape.T_link_shape))
+            self._shapes[link] = shapes
+        return self._shapes[link]
+
+
+def _triangles(mesh: TriangleMesh) -> Any:
+    model = _coal().BVHModelOBBRSS()
+    model.beginModel(len(mesh.triangles), len(mesh.points))
+    model.addVertices(np.ascontiguousarray(mesh.points))
+    model.addTriangles(np.ascontiguousarray(mesh.triangles))
+    model.endModel()
+    return model
 
 
 @functools.lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, MissingPackage
+from ..jit import njit
 from ..typing import Array
 
 if TYPE_CHECKING:
@@ -62,32 +63,80 @@ def file_digest(filename: str) -> str:
     return hashlib.sha256(Path(filename).read_bytes()).hexdigest()
 
 
-MOST_VERTICES = 48
+FEW_VERTICES, MOST_VERTICES = 48, 96
 """The support function visits all of them."""
+DECIMATION = 0.001
+"""More vertices than few are kept until the others lie this close to their hull [m]."""
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=2048)
 def decimate_hull(mesh: ConvexMesh) -> tuple[Array, float]:
-    """At most `MOST_VERTICES` corners, and the radius of the ball that added to their hull covers the whole mesh [m].
+    """Some of the vertices, and the radius of the ball that added to their hull covers the whole mesh [m].
 
-    The corners are spread over the mesh by always taking the one farthest from those taken. No corner that is left
-    out lies farther from the hull of the others than from the nearest of them; a few steps of Gilbert's algorithm
-    bring that bound close to the true distance.
+    Those farthest from the hull of the vertices taken so far are taken next. No vertex that is left out lies farther
+    from that hull than from a point inside it: Gilbert's algorithm brings that bound close to the true distance.
     """
     vertices = mesh.vertices
-    if len(vertices) <= MOST_VERTICES:
+    if len(vertices) <= FEW_VERTICES:
         return vertices, 0.0
-    taken = [int(np.argmax(np.linalg.norm(vertices - vertices.mean(axis=0), axis=1)))]
-    nearest = np.linalg.norm(vertices - vertices[taken[0]], axis=1)
-    while len(taken) < MOST_VERTICES:
-        taken.append(int(np.argmax(nearest)))
-        nearest = np.minimum(nearest, np.linalg.norm(vertices - vertices[taken[-1]], axis=1))
+    from scipy.spatial import ConvexHull
+
+    directions = np.concatenate([np.eye(3), -np.eye(3), np.stack(np.meshgrid(*3 * [[-1.0, 1.0]])).reshape(3, -1).T])
+    taken = list(dict.fromkeys(np.argmax(vertices @ directions.T, axis=0).tolist()))
+    while True:
+        hull = ConvexHull(vertices[taken])
+        heights = (vertices @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1)
+        enough = len(taken) >= FEW_VERTICES and heights.max() <= DECIMATION
+        if enough or len(taken) >= MOST_VERTICES or heights.max() <= 1e-9:
+            break
+        taken += _spread(vertices, heights, min(6, MOST_VERTICES - len(taken)))
     corners = vertices[taken]
-    points = corners[np.argmin(np.linalg.norm(vertices[:, None] - corners, axis=2), axis=1)]
-    for _ in range(200):
-        ends = corners[np.argmax((vertices - points) @ corners.T, axis=1)]
-        step = ends - points
-        square = np.sum(step * step, axis=1)
-        share = np.sum((vertices - points) * step, axis=1) / np.where(square > 0.0, square, 1.0)
-        points = points + np.clip(share, 0.0, 1.0)[:, None] * step
-    return corners, float(np.linalg.norm(vertices - points, axis=1).max())
+    return corners, float(_distances_to_hull(vertices, corners).max())
+
+
+def _spread(vertices: Array, heights: Array, count: int) -> list[int]:
+    """Some of the vertices that stand out most, not next to each other."""
+    added: list[int] = []
+    apart = np.ones(len(vertices), dtype=np.bool_)
+    while len(added) < count and apart.any():
+        index = int(np.argmax(np.where(apart, heights, -1.0)))
+        if heights[index] <= 1e-9:
+            break
+        added.append(index)
+        # A bulge of height h over an edge of a round part with radius 5 cm is about this wide.
+        width = 3.0 * np.sqrt(0.05 * heights[index])
+        apart &= np.linalg.norm(vertices - vertices[index], axis=1) > width
+    return added
+
+
+@njit(cache=True, nogil=True)
+def _distances_to_hull(points: Array, corners: Array) -> Array:
+    """Upper bounds of the distances of points to the hull of the corners (Gilbert's algorithm)."""
+    distances = np.empty(len(points))
+    for i in range(len(points)):
+        px, py, pz = points[i, 0], points[i, 1], points[i, 2]
+        x, y, z = corners[0, 0], corners[0, 1], corners[0, 2]
+        for _ in range(200):
+            ax, ay, az = px - x, py - y, pz - z
+            best, height = 0, -np.inf
+            for k in range(len(corners)):
+                h = ax * corners[k, 0] + ay * corners[k, 1] + az * corners[k, 2]
+                if h > height:
+                    best, height = k, h
+            sx, sy, sz = corners[best, 0] - x, corners[best, 1] - y, corners[best, 2] - z
+            gain, square = ax * sx + ay * sy + az * sz, sx * sx + sy * sy + sz * sz
+            if gain <= 1e-12 or square == 0.0:
+                break
+            share = min(gain / square, 1.0)
+            x, y, z = x + share * sx, y + share * sy, z + share * sz
+        distances[i] = ((px - x) ** 2 + (py - y) ** 2 + (pz - z) ** 2) ** 0.5
+    return distances
+
+
+def spread_directions(count: int) -> Array:
+    """Unit vectors spread evenly over the sphere (Fibonacci lattice), shape (count, 3)."""
+    k = np.arange(count) + 0.5
+    z = 1.0 - 2.0 * k / count
+    angle = np.pi * (1.0 + 5.0**0.5) * k
+    across = np.sqrt(1.0 - z * z)
+    return np.column_stack([across * np.cos(angle), across * np.sin(angle), z])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import lie
+from ..jit import njit
 from ..model import elements
 from ..model.meshes import load_mesh
 from ..typing import Array
+from .decomposition import decompose
 from .distance import bounding_radius, extent, signed_distance
 from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Sphere
+
+LinkShapes = Mapping[str, Sequence[Sequence[Convex]]]
+"""Convex solids of each collision shape of each link, in the frame of the shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +78,27 @@ def union_distance(parts: Sequence[Part], points: Array) -> Array:
     return np.min([part.signed_distance(points) for part in parts], axis=0)
 
 
+def part_distance(part: Part, points: Array) -> Array:
+    """Signed distance of points to one part [m]; in little memory and time however many faces a mesh has."""
+    if isinstance(part.shape, ConvexMesh):
+        return _largest_height(part.local(points), part.shape.planes)
+    return part.signed_distance(points)
+
+
+@njit(cache=True, nogil=True)
+def _largest_height(points: Array, planes: Array) -> Array:
+    heights = np.empty(len(points))
+    for i in range(len(points)):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        most = -np.inf
+        for k in range(len(planes)):
+            height = planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z - planes[k, 3]
+            if height > most:
+                most = height
+        heights[i] = most
+    return heights
+
+
 def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
     """Centre and radius [m] of a ball around all parts, within a few percent of the smallest.
 
@@ -87,16 +113,6 @@ def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
             best, radius = centre, reach
         centre = centre + (far - centre) / step
     return best, radius
-
-
-def parts_of(shapes: Sequence[elements.Shape], T_frame_link: Array) -> tuple[Part, ...]:
-    """The collision shapes of a link as convex parts; shapes without size are left out."""
-    parts = []
-    for shape in shapes:
-        solid = convex_of(shape.geometry)
-        if solid is not None:
-            parts.append(centred_part(solid, T_frame_link @ shape.T_link_shape))
-    return tuple(parts)
 
 
 def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
@@ -118,3 +134,11 @@ def convex_of(geometry: elements.Geometry) -> Convex | None:
         solid = geometry.radius > 0.0 and geometry.length > 0.0
         return Cylinder(geometry.radius, geometry.length) if solid else None
     return Sphere(geometry.radius) if geometry.radius > 0.0 else None
+
+
+def convex_parts(geometry: elements.Geometry) -> list[Convex]:
+    """Convex solids that cover a collision shape and follow its concave places; none for one without size."""
+    if isinstance(geometry, elements.MeshGeometry):
+        return [*decompose(load_mesh(geometry.filename or geometry.uri, geometry.scale))]
+    solid = convex_of(geometry)
+    return [] if solid is None else [solid]

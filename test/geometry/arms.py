@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from manipapy_core import Chain, Robot
 from manipapy_core.geometry import Box, RobotBody, World
-from manipapy_core.geometry.build import ADJACENT, ALWAYS_TOUCHING, sampling_limits
+from manipapy_core.geometry.pairs import ADJACENT, ALWAYS_TOUCHING, sampling_limits
 
 ENDS = {
     "ur5": ("base_link", "tool0"),

@@ -85,7 +85,7 @@ def test_broken_mesh_is_reported(mesh_arm, tmp_path, folder):
 
 
 def test_missing_package_is_named_with_its_extra():
-    error = MissingPackage("coal", "an exact distance")
+    error = MissingPackage("coal", "an exact distance", "collision")
     assert "manipapy[collision]" in str(error) and isinstance(error, ImportError)
 
 

@@ -1,0 +1,188 @@
+"""Which pairs of links are checked for self-collision, and which part pairs of them.
+
+A pair is left out only for a reason that holds everywhere: the links are adjacent, the exact shapes are in contact in
+every sampled configuration, or the parts are proved never to meet. The proof is a grid over the joints between two
+links, fine enough that no configuration between its points can close the clearance that was found at them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler import mechanism_of
+from ..compiler.mechanism import Body
+from ..model.chain import Chain
+from ..typing import Array
+from .body import Group, GroupPair
+from .codegen.engine import checker_code, frames_code, workspace
+from .tables import build_scene
+
+SAMPLES = 1 << 13
+"""Random configurations: they decide in which order pairs are checked, and which might always be in contact."""
+EXACT_SAMPLES = 256
+"""Of these, where the exact shapes are asked whether a pair is always in contact."""
+CLEARANCE = 0.01
+"""Added to each part on the grid of a proof [m]."""
+MOST_GRID = 1 << 17
+"""Configurations of a proof; pairs that need more are checked instead."""
+ADJACENT, ALWAYS_TOUCHING, NEVER_TOUCHING = "adjacent", "always in contact", "never in contact"
+
+Touch = Callable[[str, str, Array], bool]
+"""Whether the exact shapes of two links are in contact at q; links by name."""
+
+
+def choose_pairs(
+    chain: Chain, groups: Sequence[Group], touch: Touch
+) -> tuple[list[GroupPair], dict[frozenset[str], str]]:
+    """Pairs to check, the most frequent contacts first, and those left out with the reason."""
+    candidates, adjacent = candidate_pairs(chain, groups)
+    ignored = {frozenset({groups[a].name, groups[b].name}): ADJACENT for a, b in adjacent}
+    lower, upper = sampling_limits(chain)
+    q = np.random.default_rng(0).uniform(lower, upper, (SAMPLES, chain.n))
+    touching = _contacts(chain, groups, candidates, q, 0.0)
+    possible = _possible_contacts(chain, groups, candidates)
+    chosen = []
+    for pair, contacts, may_touch in zip(candidates, touching, possible):
+        names = (groups[pair.first].name, groups[pair.second].name)
+        if contacts.max() == SAMPLES and all(touch(*names, row) for row in q[:EXACT_SAMPLES]):
+            ignored[frozenset(names)] = ALWAYS_TOUCHING
+        elif not may_touch.any():
+            ignored[frozenset(names)] = NEVER_TOUCHING
+        else:
+            order = [i for i in np.argsort(-contacts, kind="stable") if may_touch[i]]
+            chosen.append(
+                (contacts.max(), GroupPair(pair.first, pair.second, tuple(pair.part_pairs[i] for i in order)))
+            )
+    chosen.sort(key=lambda item: -item[0])
+    return [pair for _, pair in chosen], ignored
+
+
+def candidate_pairs(chain: Chain, groups: Sequence[Group]) -> tuple[list[GroupPair], list[tuple[int, int]]]:
+    """All pairs that a joint can bring together with all their parts, and the pairs of adjacent links."""
+    solid = {group.frame for group in groups}
+    pairs, adjacent = [], []
+    for a, first in enumerate(groups):
+        for b, second in enumerate(groups[a + 1 :], a + 1):
+            if first.frame == second.frame:
+                continue
+            if joined(chain, first.frame, second.frame, solid):
+                adjacent.append((a, b))
+            else:
+                parts = tuple((i, j) for i in range(len(first.parts)) for j in range(len(second.parts)))
+                pairs.append(GroupPair(a, b, parts))
+    return pairs, adjacent
+
+
+def joined(chain: Chain, first: int, second: int, solid: set[int]) -> bool:
+    """True if one frame carries the other by one joint, or through bodies without shapes only."""
+    return first == _carrier(chain, second, solid) or second == _carrier(chain, first, solid)
+
+
+def _carrier(chain: Chain, frame: int, solid: set[int]) -> int:
+    while frame > 0:
+        frame = chain.bodies[frame - 1].parent + 1
+        if frame in solid:
+            return frame
+    return -1
+
+
+def sampling_limits(chain: Chain) -> tuple[Array, Array]:
+    """Finite bounds of q: continuous joints take one turn."""
+    lower, upper = chain.limits.lower, chain.limits.upper
+    return np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
+
+
+def _contacts(
+    chain: Chain, groups: Sequence[Group], pairs: Sequence[GroupPair], q: Array, pad: float
+) -> list[NDArray[np.int64]]:
+    """Number of configurations in which each part pair touches, per pair."""
+    if not pairs:
+        return []
+    code, frames = checker_code(), frames_code(chain)
+    scene = build_scene(frames.address, chain.n, len(chain.bodies), groups, pairs, pad=pad, keep_alive=frames)
+    ends = np.cumsum([len(pair.part_pairs) for pair in pairs])
+    counts = np.zeros(ends[-1], dtype=np.int64)
+    work = workspace(scene.work_vectors)
+    q = np.ascontiguousarray(q)
+    code.calls["sample"](scene.address, q.ctypes.data, len(q), work.ctypes.data, counts.ctypes.data)
+    return np.split(counts, ends[:-1])
+
+
+def _possible_contacts(chain: Chain, groups: Sequence[Group], pairs: Sequence[GroupPair]) -> list[NDArray[np.bool_]]:
+    """Which part pairs are not proved to stay apart, per pair."""
+    possible = [np.ones(len(pair.part_pairs), dtype=np.bool_) for pair in pairs]
+    by_joints: dict[tuple[int, ...], list[int]] = {}
+    levers = [_levers(chain, groups[pair.first], groups[pair.second]) for pair in pairs]
+    for index, lever in enumerate(levers):
+        by_joints.setdefault(tuple(sorted(lever)), []).append(index)
+    for joints, members in by_joints.items():
+        longest = {joint: max(levers[index][joint] for index in members) for joint in joints}
+        grid = _grid(chain, longest)
+        if grid is None:
+            continue
+        for index, counts in zip(members, _contacts(chain, groups, [pairs[i] for i in members], grid, CLEARANCE)):
+            possible[index] = counts > 0
+    return possible
+
+
+def _levers(chain: Chain, first: Group, second: Group) -> dict[int, float]:
+    """For each joint between two groups: how far a point of one moves against the other per unit of q, at most."""
+    bodies = mechanism_of(chain).bodies
+    carriers = [_path(bodies, group.frame) for group in (first, second)]
+    common = set(carriers[0]) & set(carriers[1])
+    levers: dict[int, float] = {}
+    for group, path in zip((first, second), carriers):
+        reach = float(np.linalg.norm(group.centre)) + group.bound
+        for index in path:
+            if index in common:
+                break
+            body = bodies[index]
+            rate = abs(body.ratio) * (reach if body.revolute else 1.0)
+            levers[body.dof] = levers.get(body.dof, 0.0) + rate
+            reach += float(np.linalg.norm(body.translation)) + _travel(chain, body)
+    return levers
+
+
+def _path(bodies: Sequence[Body], frame: int) -> list[int]:
+    """Bodies from a frame down to the base."""
+    path = []
+    index = frame - 1
+    while index >= 0:
+        path.append(index)
+        index = bodies[index].parent
+    return path
+
+
+def _travel(chain: Chain, body: Body) -> float:
+    """How far a prismatic joint moves its body from its place at q = 0 [m]."""
+    if body.revolute:
+        return 0.0
+    return abs(body.ratio) * float(max(abs(chain.limits.lower[body.dof]), abs(chain.limits.upper[body.dof])))
+
+
+def _grid(chain: Chain, levers: dict[int, float]) -> Array | None:
+    """Centres of cells over the joints, so small that nothing inside one moves farther than two clearances."""
+    lower, upper = sampling_limits(chain)
+    turns = {
+        body.dof: all(b.revolute and b.ratio == 1.0 for b in chain.bodies if b.dof == body.dof) for body in chain.bodies
+    }
+    axes = []
+    for joint, lever in levers.items():
+        width = float(upper[joint] - lower[joint])
+        if turns[joint]:
+            width = min(width, 2.0 * math.pi)
+        if not (math.isfinite(width) and math.isfinite(lever)):
+            return None
+        # Each joint may use its share of the clearance on either side of a cell's centre.
+        cells = max(1, math.ceil(width * lever * len(levers) / (4.0 * CLEARANCE)))
+        axes.append(lower[joint] + width * (np.arange(cells) + 0.5) / cells)
+    if math.prod(len(axis) for axis in axes) > MOST_GRID:
+        return None
+    values = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    grid = np.tile(np.clip(0.0, lower, upper), (len(values), 1))
+    grid[:, list(levers)] = values
+    return grid
