@@ -43,7 +43,7 @@ def run(
         # None: no valid measurement for too long; the drives must hold the arm themselves.
         assert tau is not None
         arm.step(tau, PERIOD)
-        errors.append(controller.wanted - arm.q)
+        errors.append(controller.q_ref - arm.q)
         velocities.append(arm.qd.copy())
     return goal, np.array(errors), np.array(velocities)
 

@@ -1,4 +1,4 @@
-"""Control of an arm: laws with one `step`, trajectory execution, the safety guard, the 1 kHz loop."""
+"""Control of an arm: control laws, trajectory execution, the safety guard and the 1 kHz loop."""
 
 from .arm_model import SimulatedArm
 from .controller import ArmController, ControllerBusy

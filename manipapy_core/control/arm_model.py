@@ -1,9 +1,8 @@
-"""The dynamics of one arm for a loop: bound kernels, gravity and payload in one place.
+"""Dynamics of one arm for the control loop, and an arm simulated with them.
 
-Every method writes into `out`. An input that is not finite makes the whole result NaN, which the guard turns into a
-stop; a stale but plausible torque would be worse.
-
-The arm as a differential equation: try a law without a simulator, or predict an arm that cannot be seen.
+`ArmModel` binds the compiled kernels to a gravity vector and a payload. Its methods write into `out`. An input that is
+not finite makes the whole result NaN, which the guard turns into a stop; a stale but plausible torque would be worse.
+`SimulatedArm` integrates the forward dynamics, to test control laws without a simulator.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class ArmModel:
     Args:
         chain: The arm.
         gravity: In the base frame [m/s²], shape (3,).
-        payload: What the tip holds.
+        payload: Held by the tip.
     """
 
     def __init__(self, chain: Chain, *, gravity: ArrayLike = GRAVITY, payload: Payload | None = None):
@@ -46,7 +45,7 @@ class ArmModel:
         self._inverse: Any = bind(chain, f"inverse_dynamics{suffix}")
         self._forward: Any = bind(chain, f"forward_dynamics{suffix}")
         self.inputs = (vector, *extras)
-        """What every kernel of dynamics takes besides the motion."""
+        """Arguments of every dynamics kernel besides the motion: gravity and, if there is one, the payload."""
         self._zero = np.zeros(chain.n)
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array, out: Array) -> None:
@@ -73,12 +72,13 @@ class ArmModel:
             out.fill(math.nan)
 
     def bind_law(self, name: str, acceleration: Callable[..., Any], gains: Sequence[str]) -> Any:
-        """A law in one call: the efforts for an acceleration that follows from state and reference.
+        """Compiles a control law into one call: inverse dynamics of an acceleration computed from state and reference.
 
         Args:
             name: Of the law.
-            acceleration: Wanted from one joint, by its q, qd, q_ref, qd_ref, qdd_ref and gains: straight-line code.
-            gains: Names of what each joint has one number of.
+            acceleration: Desired acceleration of one joint from its q, qd, q_ref, qd_ref, qdd_ref and gains:
+                straight-line code.
+            gains: Names of the gains per joint.
 
         Returns:
             A builtin called as kernel(q, qd, q_ref, qd_ref, qdd_ref, gains…, inputs…, out), with the `inputs` of this
@@ -100,7 +100,7 @@ class ArmModel:
 
 
 MOTION = ("q", "qd", "q_ref", "qd_ref", "qdd_ref")
-"""What laws see of every joint."""
+"""Inputs of a law per joint."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -111,10 +111,10 @@ def _law_kernel(chain: Chain, loaded: bool, name: str, acceleration: Callable[..
     extras = [GRAVITY_INPUT, PAYLOAD_INPUT] if loaded else [GRAVITY_INPUT]
 
     def efforts(*values: Any) -> list[Any]:
-        wanted = [acceleration(*numbers) for numbers in zip(*values[: len(names)])]
+        desired = [acceleration(*numbers) for numbers in zip(*values[: len(names)])]
         q, qd, gravity = values[0], values[1], values[len(names)]
         payload = values[-1] if loaded else None
-        return list(algorithms.inverse_dynamics(mechanism, q, qd, wanted, gravity, payload=payload))
+        return list(algorithms.inverse_dynamics(mechanism, q, qd, desired, gravity, payload=payload))
 
     return compile_formula(
         f"{name}_payload" if loaded else name,
@@ -130,7 +130,7 @@ def passive_dynamics(
     """M qdd_ref + C(q, qd) qd_ref + g: straight-line code over any scalar.
 
     Velocity forces c are quadratic, so c(u + w) − c(u − w) = 4 C(u) w with the symmetric (Christoffel) C: two passes
-    of RNEA give it without a matrix. What they share is computed once.
+    of RNEA give it without a matrix. Common subexpressions are computed once.
     """
     together = [u + w for u, w in zip(qd, qd_ref)]
     apart = [u - w for u, w in zip(qd, qd_ref)]
@@ -144,16 +144,15 @@ def passive_dynamics(
 class SimulatedArm:
     """A rigid arm driven by efforts, integrated by semi-implicit Euler.
 
-    The velocity is stepped first and moves the position: of the methods with one evaluation per step, this is the
-    one that does not gain energy. Viscous damping is that of the description; there is no Coulomb friction, no joint
-    stop and no contact.
+    Semi-implicit Euler needs one evaluation per step and does not gain energy. Viscous damping is that of the robot
+    description; there is no Coulomb friction, no joint stop and no contact.
 
     Args:
         chain: The arm.
-        q: Where it starts [rad or m], shape (n,).
-        qd: How fast [rad/s or m/s], shape (n,); at rest if not given.
+        q: Initial positions [rad or m], shape (n,).
+        qd: Initial velocities [rad/s or m/s], shape (n,); at rest if not given.
         gravity: In the base frame [m/s²], shape (3,).
-        payload: What the tip really holds, whatever a law may believe.
+        payload: Real payload of the tip; that of a control law may differ.
     """
 
     def __init__(
@@ -170,7 +169,7 @@ class SimulatedArm:
         velocity = np.zeros(chain.n) if qd is None else joint_vector(qd, chain, "qd")
         self.state = State(joint_vector(q, chain, "q"), velocity)
         self.time = 0.0
-        """Simulated so far [s]."""
+        """Simulated time [s]."""
         self._qdd, self._effort = np.zeros(chain.n), np.zeros(chain.n)
         self._damped = bool(chain.damping.any())
 
@@ -185,11 +184,11 @@ class SimulatedArm:
         return self.state.qd
 
     def step(self, tau: Array, dt: float) -> None:
-        """Applies constant efforts for a time.
+        """Advances the simulation with constant efforts.
 
         Args:
             tau: Joint efforts [N m or N], shape (n,).
-            dt: How long [s].
+            dt: Time step [s].
         """
         state = self.state
         self._effort[:] = tau

@@ -1,9 +1,7 @@
-"""Requests from other threads to the loop, which never waits for them.
+"""The controller of an arm: goals, laws, holds and status from any thread, ticks from the loop.
 
-The controller of an arm as others see it: goals, laws, holds and status from any thread, ticks from the loop.
-
-What other threads want is put into an inbox that the loop empties; what takes time (checking a trajectory, compiling
-a law) happens in their own thread first. The loop never waits.
+Requests of other threads are queued in an inbox that the loop empties. Work that takes time (validating a trajectory,
+compiling a law) is done in the caller's thread first. The loop never waits.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from ..typing import Array
 from .execution.goal import GoalTolerances
 from .execution.preview import TrajectoryPreview
 from .execution.validation import ValidatedGoal, prepare
-from .fused_tick import prepare as prepare_steady
+from .fused_tick import compile_fused_tick
 from .guard.checks import Action, Check, Verdict
 from .guard.collision import CollisionAhead
 from .guard.hold import Hold
@@ -32,59 +30,59 @@ from .state import Reference
 from .status import Status
 
 Request = Callable[[float], None]
-"""Carried out in the loop; gets the time of the tick [s]."""
+"""Called in the loop with the time of the tick [s]."""
 
-CAPACITY = 256
-PER_TICK = 8
-"""So that a flood of requests cannot make a tick late."""
+INBOX_CAPACITY = 256
+REQUESTS_PER_TICK = 8
+"""Limits the time that requests take in one tick."""
 
 
 class InboxFull(ManipapyError):
-    """Requests are not being taken out: the loop does not run."""
+    """The inbox is full, because the control loop does not run."""
 
     def __init__(self) -> None:
-        super().__init__(f"{CAPACITY} requests wait and none is taken; is the control loop running?")
+        super().__init__(f"{INBOX_CAPACITY} requests are waiting and none is taken; is the control loop running?")
 
 
 class Inbox:
-    """A queue without a lock: appending to and taking from a deque are atomic."""
+    """A queue of requests without a lock: append and popleft of a deque are atomic."""
 
     def __init__(self) -> None:
         self._requests: deque[Request] = deque()
 
     def post(self, request: Request) -> None:
-        """From any thread.
+        """Queues a request; for any thread.
 
         Raises:
-            InboxFull: Nobody takes requests out.
+            InboxFull: The loop does not take requests.
         """
-        if len(self._requests) >= CAPACITY:
+        if len(self._requests) >= INBOX_CAPACITY:
             raise InboxFull()
         self._requests.append(request)
 
-    def carry_out(self, now: float) -> None:
-        """In the loop: the oldest requests, a few per tick, in the order they came."""
+    def run_requests(self, now: float) -> None:
+        """Runs the oldest requests in order, at most `REQUESTS_PER_TICK`; for the loop."""
         requests = self._requests
         if not requests:
             return
-        for _ in range(min(len(requests), PER_TICK)):
+        for _ in range(min(len(requests), REQUESTS_PER_TICK)):
             requests.popleft()(now)
 
     def __len__(self) -> int:
         return len(self._requests)
 
 
-PATIENCE = 0.5
-"""How long a status is waited for [s]: the processor may be taken away from a loop in the middle of a tick."""
+STATUS_TIMEOUT = 0.5
+"""How long `status` waits for the end of a tick [s]: the loop may be preempted in the middle of one."""
 
 
 class ArmController:
     """Controls one arm by efforts.
 
-    Until the arm has been seen once there is nothing to send. From then on every tick gives finite efforts within the
-    limits: of the law, or of the hold that the guard put in its place. An arm that is lost from sight is braked by
-    prediction first. When it is stopped for that there is nothing to send again, until it is seen: whatever executes
-    the efforts must hold the arm by its own sensors when they stop coming.
+    Nothing is sent before the first joint state has arrived. From then on every tick gives finite efforts within the
+    limits: those of the law, or of the hold by which the guard replaces it. When joint states are missing, the arm is
+    first braked by prediction. After the stop that follows, nothing is sent until joint states arrive again: the
+    hardware or simulation that executes the efforts must hold the arm by its own sensors when they stop coming.
 
     Args:
         chain: The arm.
@@ -95,7 +93,7 @@ class ArmController:
         self.chain = chain
         self.settings = settings or ControllerSettings()
         self.failure: BaseException | None = None
-        """What a tick raised; its traceback says where. None if nothing ever did."""
+        """Last exception of a tick, with its traceback; None if there was none."""
         self._pipeline = ControlPipeline(chain, self.settings)
         self._inbox = Inbox()
         self._preview = TrajectoryPreview(chain, self.settings.execution, self._pipeline.bounds)
@@ -107,14 +105,14 @@ class ArmController:
     # From any thread.
 
     def submit(self, trajectory: JointTrajectory, tolerances: GoalTolerances | None = None) -> ValidatedGoal:
-        """Gives the arm a goal, in place of the present one.
+        """Executes a trajectory in place of the present goal.
 
         Returns:
-            The goal; its `outcome` tells how it ended, `wait` waits for that.
+            The goal; `outcome` is its result, `wait` blocks until there is one.
 
         Raises:
-            GoalRefused: The goal can never be executed; code and text say why. What depends on the moment (too far
-                away, stopped) ends the goal instead.
+            GoalRefused: The goal is invalid; code and text give the reason. Reasons that depend on the state of the arm
+                (start too far away, stopped) end the goal instead.
         """
         now = self._pipeline.now if self._pipeline.seeded else None
         plan = prepare(self.chain, trajectory, tolerances, settings=self.settings.execution, now=now)
@@ -122,7 +120,7 @@ class ArmController:
         return plan
 
     def cancel(self, goal: ValidatedGoal | None = None) -> None:
-        """Ends a goal (any, if none is given) and brings the arm to rest on its path."""
+        """Cancels a goal (the present one if none is given) and brings the arm to rest on its path."""
         execution = self._pipeline.execution
         self._inbox.post(lambda _: execution.cancel() if goal in (None, execution.goal) else None)
 
@@ -131,19 +129,19 @@ class ArmController:
         self._inbox.post(self._hold)
 
     def stop(self, reason: str) -> None:
-        """Brakes the arm as hard as a hold does; only `reset` lets it move again."""
+        """Brakes and holds the arm; only `reset` lets it move again."""
         verdict = Verdict(Action.STOP, Check.OPERATOR, reason)
         self._inbox.post(lambda _: self._pipeline.begin_hold(verdict))
 
     def reset(self) -> None:
-        """Ends a stop; the arm stays where it is until it gets a goal."""
+        """Ends a stop; the arm stays where it is until the next goal."""
         self._inbox.post(lambda _: self._pipeline.reset())
 
     def set_law(self, law: str | Law, gains: Gains | None = None) -> Law:
-        """Another law, taken up without a jump.
+        """Switches to another law, without a jump of the efforts.
 
         Args:
-            law: Its name, or a law made for this arm.
+            law: Name, or a law made for this arm.
             gains: In place of the defaults, if a name is given.
 
         Raises:
@@ -154,41 +152,41 @@ class ArmController:
             law = self.make_law(law, gains)
         elif law.chain is not self.chain:
             raise InputError("this law was made for another chain; make it with the controller's own")
-        prepare_steady(law)
+        compile_fused_tick(law)
         chosen = self._law = law
         self._inbox.post(lambda _: self._pipeline.change_law(chosen))
         return chosen
 
     def make_law(self, name: str, gains: Gains | None = None) -> Law:
-        """A law under this arm's gravity and with its payload, compiled and checked but not taken up.
+        """Makes a law with the gravity and payload of this controller, without switching to it.
 
         Raises:
             UnknownLaw: There is no law of this name.
             GainError: A gain that cannot be used.
         """
         law = make_law(name, self.chain, gains, gravity=self.settings.gravity, payload=self._payload)
-        prepare_steady(law)
+        compile_fused_tick(law)
         return law
 
     def set_gains(self, gains: Gains) -> Law:
-        """Other gains for the present law; those not given stay. Taken up without a jump."""
+        """Changes gains of the present law without a jump of the efforts; gains that are not given stay."""
         return self.set_law(self._law.with_gains(gains))
 
     def set_payload(self, payload: Payload | None) -> None:
-        """What the tip holds from now on; law and hold count with it."""
+        """Changes the payload of the tip, for the law and the hold."""
         self._payload = payload
         hold = Hold(self.chain, self._pipeline.bounds, gravity=self.settings.gravity, payload=payload)
         self.set_law(self._law.with_payload(payload))
         self._inbox.post(lambda _: self._pipeline.change_hold(hold))
 
     def set_speed(self, share: float) -> None:
-        """Rate at which trajectories run from now on, above 0 to 1."""
+        """Sets the speed scaling of trajectories, above 0 to 1."""
         if not 0.0 < share <= 1.0:
             raise InputError(f"speed is {share!r}; give a share of full speed above 0, at most 1")
         self._pipeline.speed = float(share)
 
     def watch_for_collisions(self, forecast: CollisionAhead | None) -> None:
-        """Has the guard slow or hold the arm as the newest forecast says; None: collisions are not forecast."""
+        """Lets the guard slow or hold the arm by collision forecasts; None: without forecasts."""
         self._pipeline.guard.collision_ahead = forecast
 
     def path_ahead(self, count: int, spacing: float) -> tuple[Array, float] | None:
@@ -205,20 +203,20 @@ class ArmController:
         return self._preview.ahead(self._pipeline.execution, count, spacing)
 
     def status(self) -> Status:
-        """A consistent picture of the last tick.
+        """A consistent snapshot of the last tick.
 
         Raises:
-            ControllerBusy: A tick does not come to its end.
+            ControllerBusy: No tick has ended in time.
         """
-        pipeline, deadline = self._pipeline, time.monotonic() + PATIENCE
+        pipeline, deadline = self._pipeline, time.monotonic() + STATUS_TIMEOUT
         while True:
             before = self._sequence
             if before % 2 == 0:
-                picture = self._picture(pipeline)
+                snapshot = self._snapshot(pipeline)
                 if self._sequence == before:
-                    return picture
+                    return snapshot
             if time.monotonic() > deadline:
-                raise ControllerBusy(PATIENCE)
+                raise ControllerBusy(STATUS_TIMEOUT)
             time.sleep(1e-5)
 
     # From the loop.
@@ -227,43 +225,43 @@ class ArmController:
         """One cycle of control.
 
         Args:
-            now: Time of the tick [s], on any clock that the loop keeps to.
+            now: Time of the tick [s], on the clock of the loop.
             q: Measured positions [rad or m], shape (n,), C-contiguous float64, in the order of the chain.
             qd: Measured velocities [rad/s or m/s], likewise.
             stamp: When they were measured, on the clock of `now` [s].
 
         Returns:
-            Efforts for the arm [N m or N], shape (n,): a buffer, valid until the next tick. None as long as the arm has
-            not been seen, or was stopped because it cannot be seen any more.
+            Joint efforts [N m or N], shape (n,): a buffer, valid until the next tick. None before the first joint
+            state, and after a stop because joint states are missing.
         """
         pipeline = self._pipeline
         self._sequence += 1
         try:
-            self._inbox.carry_out(now)
+            self._inbox.run_requests(now)
             ready = pipeline.tick(now, q, qd, stamp)
-        except Exception as error:  # whatever went wrong, the arm is held and the cause is kept
-            ready = self._rescue(error)
+        except Exception as error:  # any failure holds the arm, and its cause is kept
+            ready = self._hold_after_failure(error)
         self._ticks += 1
         self._sequence += 1
         return pipeline.tau if ready else None
 
     @property
-    def seen(self) -> bool:
-        """True once the arm has been seen."""
+    def has_state(self) -> bool:
+        """Whether a joint state has arrived."""
         return self._pipeline.seeded
 
     @property
-    def wanted(self) -> Array:
-        """Where the last tick wanted the arm to be [rad or m], shape (n,): a buffer, valid until the next tick."""
+    def q_ref(self) -> Array:
+        """Reference positions of the last tick [rad or m], shape (n,): a buffer, valid until the next tick."""
         return self._reference(self._pipeline).q
 
     def fail(self, error: Exception) -> None:
-        """Stops the arm because something around the controller failed; the cause is kept."""
+        """Stops the arm because of a failure outside the controller; the cause is kept."""
         self.failure = error
         what = f"{type(error).__name__}: {error}"
         self._inbox.post(lambda _: self._pipeline.begin_hold(Verdict(Action.STOP, Check.SOFTWARE, what)))
 
-    def _rescue(self, error: Exception) -> bool:
+    def _hold_after_failure(self, error: Exception) -> bool:
         self.failure = error
         pipeline = self._pipeline
         if not pipeline.seeded:
@@ -271,7 +269,7 @@ class ArmController:
         try:
             pipeline.begin_hold(Verdict(Action.STOP, Check.SOFTWARE, f"{type(error).__name__}: {error}"))
             pipeline.hold_tick()
-        except Exception as second:  # nothing is left but the last efforts, which were finite and within limits
+        except Exception as second:  # the last efforts stay, which were finite and within limits
             second.__cause__ = error
             self.failure = second
         return True
@@ -281,13 +279,13 @@ class ArmController:
         if pipeline.switcher.law.follows:
             pipeline.execution.cancel("held by request")
         else:
-            pipeline.begin_hold(Verdict(Action.HOLD, Check.OPERATOR, "asked for"))
+            pipeline.begin_hold(Verdict(Action.HOLD, Check.OPERATOR, "hold requested"))
 
     @staticmethod
     def _reference(pipeline: ControlPipeline) -> Reference:
         return pipeline.hold.reference if pipeline.guard.holding else pipeline.execution.reference
 
-    def _picture(self, pipeline: ControlPipeline) -> Status:
+    def _snapshot(self, pipeline: ControlPipeline) -> Status:
         execution, guard, reference = pipeline.execution, pipeline.guard, self._reference(pipeline)
         return Status(
             time=pipeline.now,
@@ -310,8 +308,8 @@ class ArmController:
 
 
 class ControllerBusy(ManipapyError):
-    """No tick came to its end while its status was asked for."""
+    """No tick has ended while the status was read."""
 
     def __init__(self, seconds: float):
-        super().__init__(f"no tick came to its end within {seconds:g} s; something keeps the loop from its processor")
+        super().__init__(f"no tick ended within {seconds:g} s; the control loop gets no processor time")
         self.seconds = seconds

@@ -10,8 +10,7 @@ from ..typing import Array
 from .execution.execution import Execution
 from .execution.goal import ErrorCode, GoalStatus, Outcome
 from .execution.validation import ValidatedGoal
-from .fused_tick import FusedTick
-from .fused_tick import prepare as prepare_steady
+from .fused_tick import FusedTick, compile_fused_tick
 from .guard.checks import PASSED, Action, Check, Verdict
 from .guard.guard import Guard
 from .guard.hold import Hold
@@ -22,16 +21,16 @@ from .state import State
 from .state_filter import StateFilter
 
 HOLD = Action.HOLD
-UNSEEN = (Check.FINITE, Check.FRESH)
-"""Checks that leave nothing to be seen of the arm."""
+NO_MEASUREMENT = (Check.FINITE, Check.FRESH)
+"""Checks after whose failure there is no usable measurement."""
 
 
 class ControlPipeline:
-    """The parts of a controller and how they meet in a tick.
+    """The parts of a controller, and one tick through all of them.
 
     Args:
         chain: The arm.
-        settings: Of all parts.
+        settings: Settings of all parts.
     """
 
     def __init__(self, chain: Chain, settings: ControllerSettings):
@@ -46,26 +45,26 @@ class ControlPipeline:
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
         self._measured = State.at_rest(np.zeros(n))
         self.state = self._measured
-        """What the law acts on: measured or filtered; a buffer."""
+        """Input of the law: measured or filtered; a buffer."""
         self.tau, self._next = np.zeros(n), np.zeros(n)
-        """What the arm gets; until the end of a tick, what it got last."""
+        """Efforts sent to the arm [N m or N]; during a tick, those of the last tick."""
         self.verdict: Verdict = PASSED
         self.seeded = False
-        """False until the arm has been seen once."""
+        """False until the first joint state has arrived."""
         self.speed = 1.0
-        """Rate of trajectories that the user allows, 0 to 1."""
+        """Speed scaling of trajectories set by the user, 0 to 1."""
         self.now = -np.inf
         self._stamp = -np.inf
-        self._blind = False
+        self._predicting = False
         self._guard_speed = 1.0
-        prepare_steady(law)
-        self._steady: FusedTick | None = None
-        self._choose_way()
+        compile_fused_tick(law)
+        self._fused: FusedTick | None = None
+        self._choose_tick()
 
-    # What may be asked between two ticks.
+    # Requests, between two ticks.
 
     def start_goal(self, plan: ValidatedGoal, now: float) -> None:
-        """Executes a goal, or ends it at once with the reason why not."""
+        """Starts a goal, or ends it at once with the reason."""
         guard, law = self.guard, self.switcher.law
         if guard.stopped or not self.seeded:
             why = guard.held.text if guard.held is not None else "no joint state has arrived yet"
@@ -77,22 +76,22 @@ class ControlPipeline:
             self.execution.start(plan, now)
 
     def change_law(self, law: Law) -> None:
-        """Another law from now on; a hold is released, a stop is not."""
+        """Switches to another law; ends a hold, not a stop."""
         former = self.switcher.law
         self.switcher.switch(law)
-        self._choose_way()
+        self._choose_tick()
         if self.guard.holding:
             self.release()
         elif law.follows and not former.follows:
             self.execution.stop_from(self.state, self.bounds.acceleration)
 
     def change_hold(self, hold: Hold) -> None:
-        """Another hold, for an arm with another payload."""
+        """Replaces the hold, after a change of the payload."""
         hold.take_over(self.hold)
         self.hold = hold
 
     def release(self) -> None:
-        """Ends a hold: the law takes over where the arm is."""
+        """Ends a hold: the law starts where the arm is."""
         if not self.guard.holding or self.guard.stopped:
             return
         self.guard.release()
@@ -117,28 +116,28 @@ class ControlPipeline:
     # The tick.
 
     def tick(self, now: float, q: Array, qd: Array, stamp: float) -> bool:
-        """Computes `tau`; False if there is nothing to send: the arm was never seen, or is lost from sight."""
-        if self._steady is not None and self._run_steadily(self._steady, now, q, qd, stamp):
+        """Computes `tau`; False: nothing to send, before the first joint state or after a stop without any."""
+        if self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
             return True
         guard, period = self.guard, self.settings.period
         dt = now - self.now if self.seeded else period
         self.now = now
         verdict = guard.check_input(now, dt, q, qd, stamp)
-        visible = verdict is PASSED or verdict.check not in UNSEEN
-        lost = not visible and verdict.action is Action.STOP
-        new = visible and stamp != self._stamp
+        measured = verdict is PASSED or verdict.check not in NO_MEASUREMENT
+        lost = not measured and verdict.action is Action.STOP
+        new = measured and stamp != self._stamp
         if new:
             self._measured = guard.accept()
-            self.hold.see(self._measured)
+            self.hold.update(self._measured)
         if not self.seeded:
-            if not visible:
+            if not measured:
                 self.verdict = verdict
                 return False
             self._seed()
-        # After a stall the arm goes on where it was; it does not jump to where it would have been.
+        # After a stall the trajectory goes on where it was; the reference does not jump ahead.
         step = dt if 0.1 * period <= dt <= 5.0 * period else min(max(dt, 0.1 * period), 5.0 * period)
         self._stamp = stamp
-        self._look(step, visible, new)
+        self._update_state(step, measured, new)
         if verdict is not PASSED and verdict.action >= HOLD:
             self.begin_hold(verdict)
         if guard.held is None:
@@ -150,54 +149,60 @@ class ControlPipeline:
             guard.limit(self.hold.step(step), self.tau, step, self._next)
         self.tau, self._next = self._next, self.tau
         self.verdict, self._guard_speed = verdict, verdict.speed
-        # Efforts by prediction alone drift away from the arm. What holds it now must have sensors: the far side, which
-        # does so by its timeout.
+        # Efforts from prediction alone drift away from the real arm. From here on the far side must hold it by its own
+        # sensors, which it does by its command timeout.
         return not lost
 
-    def _choose_way(self) -> None:
-        """Whether usual ticks can be run in one call, which a filter is not part of."""
-        self._steady = None if self.filter is not None else FusedTick.of(self.switcher.law, self.execution, self.guard)
+    def _choose_tick(self) -> None:
+        """Uses the fused tick if the law has one and there is no state filter."""
+        self._fused = None if self.filter is not None else FusedTick.of(self.switcher.law, self.execution, self.guard)
 
-    def _run_steadily(self, steady: FusedTick, now: float, q: Array, qd: Array, stamp: float) -> bool:
-        """The usual tick; False: it is not, and nothing has happened."""
-        if self.verdict is not PASSED or self.speed != 1.0 or self.switcher.blending or not self.seeded or self._blind:
+    def _run_fused(self, fused: FusedTick, now: float, q: Array, qd: Array, stamp: float) -> bool:
+        """Tries the fused tick; False: no state has changed, take the slow path."""
+        if (
+            self.verdict is not PASSED
+            or self.speed != 1.0
+            or self.switcher.blending
+            or not self.seeded
+            or self._predicting
+        ):
             return False
-        result = steady.run(now, now - self.now, q, qd, stamp, self.tau)
+        result = fused.run(now, now - self.now, q, qd, stamp, self.tau)
         if result is None:
             return False
         self._next[:] = result.tau
         self.tau, self._next = self._next, self.tau
         self._measured = self.state = result.state
-        self.hold.see(result.state)
+        self.hold.update(result.state)
         self.now, self._stamp = now, stamp
         return True
 
     def hold_tick(self) -> None:
-        """A tick that does nothing but hold, for when the usual one has failed."""
+        """A tick that only holds, after an exception in the normal one."""
         period = self.settings.period
         self.hold.predict(self.tau, period)
         self.guard.limit(self.hold.step(period), self.tau, period, self._next)
         self.tau, self._next = self._next, self.tau
 
     def _seed(self) -> None:
-        """Begins with the arm as it is: at rest it is held there, in motion it is slowed down."""
+        """Starts from the measured state: an arm at rest is held, a moving arm is slowed down."""
         self.seeded = True
         self.hold.capture()
         np.clip(self.hold.step(0.0), -self.chain.limits.effort, self.chain.limits.effort, self.tau)
         self._resume()
 
     def _resume(self) -> None:
-        """The law starts anew from the measured motion and from the efforts of the moment."""
+        """Restarts the law from the measured motion and the present efforts."""
         self.execution.stop_from(self.hold.state, self.bounds.acceleration)
         self.switcher.restart()
 
-    def _look(self, dt: float, visible: bool, new: bool) -> None:
-        """What the law acts on: the measurement if there is a new one, or what can be said without."""
+    def _update_state(self, dt: float, measured: bool, new: bool) -> None:
+        """Updates the input of the law from a new measurement, or by prediction if there is none."""
         if not new:
             self.hold.predict(self.tau, dt)
-        back, self._blind = self._blind and visible, not visible
+        back, self._predicting = self._predicting and measured, not measured
         if back and self.guard.holding:
-            # The arm is not quite where it was thought to be; it is not pulled back there.
+            # The arm is not exactly where it was predicted to be; hold it where it is.
             self.hold.capture()
         if self.filter is None:
             self.state = self._measured
@@ -217,14 +222,14 @@ class ControlPipeline:
         reference, last = execution.reference, self.tau
         if self.switcher.starting:
             self.switcher.applied(last)
-        wanted = self.switcher.step(state, reference, step)
+        tau = self.switcher.step(state, reference, step)
         verdict = self.guard.check_output(
-            now, dt, state, reference, wanted, last, stiff=law.stiff, cartesian=law.cartesian
+            now, dt, state, reference, tau, last, stiff=law.stiff, cartesian=law.cartesian
         )
         if verdict is PASSED:
-            np.copyto(self._next, wanted)
+            np.copyto(self._next, tau)
         elif verdict.action is Action.SLOW:
-            self.guard.limit(wanted, last, step, self._next)
+            self.guard.limit(tau, last, step, self._next)
         return verdict
 
 

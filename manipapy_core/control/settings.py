@@ -1,4 +1,4 @@
-"""Everything about a controller that does not change while it runs."""
+"""Settings of a controller, fixed while it runs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class ControllerSettings:
     law: str = "computed_torque"
     """Name of the first law."""
     gains: Gains | None = None
-    """Of the first law, in place of its defaults."""
+    """Gains of the first law, in place of its defaults."""
     period: float = 1e-3
     """Nominal time between ticks [s]."""
     blend_time: float = 0.2
-    """How long a change of law takes [s]."""
+    """Duration of the blend after a change of law [s]."""
     gravity: ArrayLike = field(default_factory=lambda: GRAVITY)
     """In the base frame [m/s²], shape (3,)."""
     payload: Payload | None = None
-    """What the tip holds at the start."""
+    """Initial payload of the tip."""
     filter: FilterSettings | None = None
-    """Noise for the state filter; None takes measurements as they are."""
+    """Noise of the state filter; None: no filter."""
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     guard: GuardSettings = field(default_factory=GuardSettings)
 

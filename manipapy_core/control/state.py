@@ -1,7 +1,6 @@
-"""What an arm does and what it should do: the two small objects that every part of control passes on.
+"""State and reference of an arm, passed between all parts of control.
 
-Their arrays are buffers: whoever owns them writes into them a thousand times a second, nobody keeps them. Take a
-copy of what must outlive the tick.
+Their arrays are buffers that their owner overwrites in every tick. Copy what must outlive the tick.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..typing import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """Where the arm is and how fast it moves."""
+    """Positions and velocities of the joints."""
 
     q: Array
     """Joint positions [rad or m], shape (n,)."""
@@ -31,18 +30,18 @@ class State:
 
     @classmethod
     def of_block(cls, block: Array) -> State:
-        """Views of the rows of an array of shape (2 or more, n), which is copied in one go."""
+        """Views of the first two rows of an array of shape (2 or more, n)."""
         return cls(block[0], block[1])
 
     def take(self, q: Array, qd: Array) -> None:
-        """Copies numbers into the buffers."""
+        """Copies positions and velocities into the buffers."""
         self.q[:] = q
         self.qd[:] = qd
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """Where the arm should be now, how fast, and with which acceleration."""
+    """Desired positions, velocities and accelerations of the joints at one time."""
 
     q: Array
     """Joint positions [rad or m], shape (n,)."""
@@ -59,11 +58,11 @@ class Reference:
 
     @classmethod
     def of_block(cls, block: Array) -> Reference:
-        """Views of the rows of an array of shape (3, n), which samplers write in one go."""
+        """Views of the rows of an array of shape (3, n)."""
         return cls(block[0], block[1], block[2])
 
     def rest_at(self, q: Array) -> None:
-        """Becomes a standstill at q."""
+        """Sets the reference to rest at q."""
         self.q[:] = q
         self.qd.fill(0.0)
         self.qdd.fill(0.0)

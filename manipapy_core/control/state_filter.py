@@ -1,7 +1,7 @@
-"""Kalman filter of joint states: smooth positions and velocities from noisy or missing ones.
+"""Kalman filter of joint states: positions and velocities from noisy or missing measurements.
 
-Each joint is a point with an acceleration that changes by white jerk. Joints do not know of each other: the formulas
-are those of one joint, compiled for all of them into one call.
+Each joint is modelled on its own, with constant acceleration and white jerk. The formulas of one joint are compiled for
+all joints into one call.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ..model.chain import Chain
 from ..typing import Array
 from .state import State
 
-BELIEF = 9
+BELIEF_SIZE = 9
 """Numbers per joint: position, velocity, acceleration, and their covariance as 00, 01, 02, 11, 12, 22."""
 
 
 @dataclass(frozen=True, eq=False)
 class FilterSettings:
-    """Noise of a joint and of its sensors; each number may be given per joint."""
+    """Process and measurement noise; each may be given per joint."""
 
     position_noise: ArrayLike = 1e-4
     """Standard deviation of a measured position [rad or m]."""
     velocity_noise: ArrayLike | None = 1e-2
     """Standard deviation of a measured velocity [rad/s or m/s]; None: velocities are not measured."""
     jerk_density: ArrayLike = 50.0
-    """How lively the joint is: white jerk [rad/s³/√Hz or m/s³/√Hz]."""
+    """Process noise: density of the white jerk [rad/s³/√Hz or m/s³/√Hz]."""
 
 
 class StateFilter:
@@ -62,12 +62,12 @@ class StateFilter:
         self._predict: Any = prediction_kernel(n)
         self._update: Any = update_kernel(n, settings.velocity_noise is not None)
         # Kernels read one belief and write the other; their first two rows are the state.
-        self._belief, self._next = np.zeros((BELIEF, n)), np.zeros((BELIEF, n))
+        self._belief, self._next = np.zeros((BELIEF_SIZE, n)), np.zeros((BELIEF_SIZE, n))
         self.state, self._next_state = State.of_block(self._belief), State.of_block(self._next)
         """Filtered state; a buffer."""
         self._dt = np.zeros(1)
         self.started = False
-        """False: the next measurement is taken as it is."""
+        """False: the next measurement initialises the filter."""
 
     @property
     def acceleration(self) -> Array:
@@ -76,12 +76,12 @@ class StateFilter:
 
     @property
     def covariance(self) -> Array:
-        """Of position, velocity and acceleration of each joint, shape (n, 3, 3)."""
+        """Covariance of position, velocity and acceleration of each joint, shape (n, 3, 3)."""
         full = self._belief[3:][[0, 1, 2, 1, 3, 4, 2, 4, 5]]
         return full.T.reshape(-1, 3, 3)
 
     def start(self, q: Array, qd: Array) -> None:
-        """Believes a measurement, and that the acceleration is about zero."""
+        """Initialises the filter with a measurement and zero acceleration."""
         belief, noise = self._belief, self._noise
         belief.fill(0.0)
         belief[0], belief[1] = q, qd
@@ -90,11 +90,11 @@ class StateFilter:
         self.started = True
 
     def update(self, q: Array, qd: Array, dt: float) -> State:
-        """Takes a measurement.
+        """Prediction and measurement update.
 
         Args:
             q: Measured positions [rad or m], shape (n,).
-            qd: Measured velocities [rad/s or m/s], shape (n,); not looked at if velocities are not measured.
+            qd: Measured velocities [rad/s or m/s], shape (n,); ignored if velocities are not measured.
             dt: Since the last step [s].
         """
         if not self.started:
@@ -102,24 +102,24 @@ class StateFilter:
             return self.state
         self._dt[0] = dt
         if self._update(self._belief, q, qd, self._noise, self._dt, self._next):
-            return self._turn_over()
+            return self._swap()
         return self.predict(dt)
 
     def predict(self, dt: float) -> State:
-        """Goes on without a measurement for a time [s]."""
+        """Prediction without a measurement over a time [s]."""
         self._dt[0] = dt
         if self._predict(self._belief, self._noise, self._dt, self._next):
-            self._turn_over()
+            self._swap()
         return self.state
 
-    def _turn_over(self) -> State:
+    def _swap(self) -> State:
         self._belief, self._next = self._next, self._belief
         self.state, self._next_state = self._next_state, self.state
         return self.state
 
 
 def predicted(belief: Sequence[Any], noise: Sequence[Any], dt: Sequence[Any]) -> list[Any]:
-    """One joint a time later: x' = F x, P' = F P Fᵀ + Q, with Q of white jerk (Bar-Shalom et al. 2001, 6.2.3)."""
+    """Prediction of one joint: x' = F x, P' = F P Fᵀ + Q, with Q of white jerk (Bar-Shalom et al. 2001, 6.2.3)."""
     p, v, a, P00, P01, P02, P11, P12, P22 = belief
     d, jerk = dt[0], noise[2]
     half, d2 = 0.5 * d * d, d * d
@@ -140,7 +140,7 @@ def predicted(belief: Sequence[Any], noise: Sequence[Any], dt: Sequence[Any]) ->
 
 
 def measured(belief: Sequence[Any], which: int, value: Any, variance: Any) -> list[Any]:
-    """One joint after a measurement of its position (which = 0) or velocity (which = 1)."""
+    """Update of one joint by a measurement of its position (which = 0) or velocity (which = 1)."""
     p, v, a, P00, P01, P02, P11, P12, P22 = belief
     column = (P00, P01, P02) if which == 0 else (P01, P11, P12)
     per_innovation = 1.0 / (column[which] + variance)
@@ -167,8 +167,8 @@ def prediction_kernel(n: int) -> Any:
     def all_joints(belief: Any, noise: Any, dt: Any) -> list[Any]:
         return _interleave([predicted(belief[j::n], noise[j::n], dt) for j in range(n)])
 
-    inputs = [Input("belief", (BELIEF, n)), Input("noise", (3, n)), Input("dt", (1,))]
-    return compile_formula(f"kalman_prediction_{n}", inputs, (BELIEF, n), all_joints)
+    inputs = [Input("belief", (BELIEF_SIZE, n)), Input("noise", (3, n)), Input("dt", (1,))]
+    return compile_formula(f"kalman_prediction_{n}", inputs, (BELIEF_SIZE, n), all_joints)
 
 
 @functools.cache
@@ -183,15 +183,15 @@ def update_kernel(n: int, with_velocity: bool) -> Any:
         return _interleave([one_joint(belief[j::n], q[j], qd[j], noise[j::n], dt) for j in range(n)])
 
     inputs = [
-        Input("belief", (BELIEF, n)),
+        Input("belief", (BELIEF_SIZE, n)),
         Input("q", (n,)),
         Input("qd", (n,)),
         Input("noise", (3, n)),
         Input("dt", (1,)),
     ]
-    return compile_formula(f"kalman_update_{int(with_velocity)}_{n}", inputs, (BELIEF, n), all_joints)
+    return compile_formula(f"kalman_update_{int(with_velocity)}_{n}", inputs, (BELIEF_SIZE, n), all_joints)
 
 
 def _interleave(joints: list[list[Any]]) -> list[Any]:
-    """From one list per joint to one row per number."""
-    return [joint[row] for row in range(BELIEF) for joint in joints]
+    """Transposes: from one list per joint to one row per number."""
+    return [joint[row] for row in range(BELIEF_SIZE) for joint in joints]

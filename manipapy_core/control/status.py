@@ -1,4 +1,4 @@
-"""What the controller tells others: one consistent picture of a tick."""
+"""Status of the controller: a consistent snapshot of one tick."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .guard.checks import Verdict
 
 @dataclass(frozen=True, eq=False)
 class Status:
-    """Copies of everything that mattered in one tick."""
+    """State, reference, efforts and verdict of one tick, as copies."""
 
     time: float
     """Of the tick, on the clock of the loop [s]."""
     ticks: int
-    """Since the start."""
+    """Ticks since the start."""
     law: str
-    """Name of the law in charge."""
+    """Name of the active law."""
     phase: GoalPhase
     verdict: Verdict
-    """Of this tick: what slows the arm down, or why it is held."""
+    """Verdict of the guard in this tick."""
     held: Verdict | None
     """Why the arm is held or stopped; None while it is not."""
     goal: ValidatedGoal | None
     """The goal that is being executed."""
     goal_time: float
-    """How far it is, by the time of its trajectory [s]."""
+    """Trajectory time of the goal [s]."""
     rate: float
     """Trajectory seconds per second."""
     q: Array
@@ -36,15 +36,15 @@ class Status:
     qd: Array
     """Measured or filtered velocities [rad/s or m/s], shape (n,)."""
     q_ref: Array
-    """Where the arm should be [rad or m], shape (n,)."""
+    """Reference positions [rad or m], shape (n,)."""
     qd_ref: Array
     """[rad/s or m/s], shape (n,)."""
     qdd_ref: Array
     """[rad/s² or m/s²], shape (n,)."""
     tau: Array
-    """What the arm gets [N m or N], shape (n,)."""
+    """Efforts sent to the arm [N m or N], shape (n,)."""
     failure: BaseException | None
-    """What a tick raised; its traceback says where."""
+    """Last exception of a tick, with its traceback; None if there was none."""
 
     @property
     def error(self) -> Array:

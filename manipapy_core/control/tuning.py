@@ -1,8 +1,8 @@
-"""Gains by the rules of Ziegler and Nichols, and the experiment that they need.
+"""Ziegler–Nichols tuning: the ultimate gain of a simulated joint, and the gains from it.
 
-A joint under proportional control is made stiffer until it keeps oscillating: that gain and the period of the
-oscillation are all the rules ask for. A rigid joint alone never gets there (it oscillates at any gain); what sets the
-limit is the lag of its drive, so the simulated joint has one.
+The gain of a proportional controller is raised until the joint oscillates steadily; the rules need that gain and the
+period of the oscillation. A rigid joint without damping or lag oscillates at any gain; the lag of its drive sets the
+limit, so the simulated joint has one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..typing import Array
 
 
 class Kind(enum.Enum):
-    """Which terms the controller has."""
+    """Terms of the controller."""
 
     P = "P"
     PI = "PI"
@@ -32,7 +32,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class TunedGains:
-    """kp e + ki ∫ e dt + kd de/dt."""
+    """Gains of kp e + ki ∫ e dt + kd de/dt."""
 
     kp: float
     ki: float
@@ -41,12 +41,12 @@ class TunedGains:
 
 @dataclass(frozen=True)
 class UltimateGain:
-    """Where a proportional loop neither calms down nor runs away."""
+    """Proportional gain at which the loop oscillates steadily."""
 
     gain: float
     """[N m/rad or N/m]"""
     period: float
-    """Of the oscillation [s]."""
+    """Period of the oscillation [s]."""
 
 
 def ziegler_nichols(ultimate: UltimateGain, kind: Kind = Kind.PID) -> TunedGains:
@@ -94,7 +94,7 @@ class SimulatedJoint:
         return cls(float(inertia), damping, lag)
 
     def release(self, q: float) -> None:
-        """At rest, away from zero [rad or m]."""
+        """Resets the joint to rest at a position [rad or m]."""
         self.q, self.qd, self.effort = q, 0.0, 0.0
 
     def step(self, command: float, dt: float) -> float:
@@ -108,13 +108,13 @@ class SimulatedJoint:
 def find_ultimate_gain(
     joint: SimulatedJoint, *, dt: float = 1e-4, first_gain: float = 1.0, accuracy: float = 1e-3
 ) -> UltimateGain:
-    """Raises the gain until the oscillation grows, then closes in on the border.
+    """Finds the ultimate gain by bisection between decaying and growing oscillations.
 
     Args:
-        joint: What to experiment on.
+        joint: The simulated joint.
         dt: Step of the simulation [s].
-        first_gain: Where to begin [N m/rad or N/m].
-        accuracy: Relative, of the gain.
+        first_gain: Initial gain [N m/rad or N/m].
+        accuracy: Relative accuracy of the gain.
 
     Raises:
         InputError: The joint does not oscillate, or oscillates at any gain.
@@ -132,7 +132,7 @@ def find_ultimate_gain(
             break
         low, high = high, 2.0 * high
     else:
-        raise InputError("the joint calms down at any gain; it needs a lag to have an ultimate gain")
+        raise InputError("the oscillation decays at any gain; the joint needs a lag to have an ultimate gain")
     for _ in range(60):
         if not grows(low):
             break
@@ -150,7 +150,7 @@ def find_ultimate_gain(
 @dataclass(frozen=True)
 class _Swing:
     growth: float
-    """Amplitude over that of the swing before."""
+    """Ratio of successive amplitudes."""
     period: float
     """[s]"""
 
@@ -158,7 +158,7 @@ class _Swing:
 def _swing(
     release: Callable[[float], None], step: Callable[[float, float], float], gain: float, dt: float
 ) -> _Swing | None:
-    """What the loop does when it is let go: None if it creeps back without swinging."""
+    """Oscillation of the closed loop after a release from 1; None if there is none."""
     release(1.0)
     q, crossings, peaks, peak = 1.0, [], [], 0.0
     for tick in range(2_000_000):
@@ -168,7 +168,7 @@ def _swing(
             crossings.append(dt * (tick + before / (before - q)))
             peaks.append(peak)
             peak = 0.0
-            # The first swings still carry the start; the last ones show growth and period.
+            # The first half-periods depend on the start; the last ones give growth and period.
             if len(crossings) == 12:
                 half_periods: Array = np.diff(crossings[4:])
                 growth = (peaks[-1] / peaks[-5]) ** (1.0 / 4.0)

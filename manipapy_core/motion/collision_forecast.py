@@ -1,10 +1,11 @@
-"""Collision forecast: how fast an arm may go on so that it still stops before contact.
+"""Collision forecast: the speed at which an arm still stops before contact.
 
-From the measured state the arm is followed along the part of its trajectory that lies ahead, or, where there is none,
-along the path of a hold: constant velocity for the reaction time, then the stop profile. All configurations of that
-path are compared with the world and with the arm itself in one batch each, by a robot that is thicker by a margin.
+From the measured state, the path ahead is the next part of the active trajectory or, without one, the path of a hold:
+constant velocity for the reaction time, then the stop profile. All configurations of that path are checked in one batch
+against the world and in another against the arm itself, with the body of the robot padded by a margin. Along a
+trajectory that is followed closely, 0.4 of both margins is enough.
 
-An arm that is within the margin already may move on as long as it does not come nearer; otherwise it could never leave.
+An arm that is within the margin already may move as long as it does not come nearer; otherwise it could never leave.
 """
 
 from __future__ import annotations
@@ -31,35 +32,35 @@ from .space import reaches_of
 LEVELS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Shares of the margin that a clearance is rounded down to."""
 FLOOR = 3
-"""Index of the level from which on the arm must not come nearer at all."""
-PULSE = 10
-"""Forecasts in a row that hold the arm after it crept to the floor or below, so that none of them can be missed."""
-TOUCH_SAMPLES = 12
+"""Index of the level at which the arm must not come nearer at all, and which a followed trajectory must keep."""
+HOLD_COUNT = 10
+"""Forecasts in a row that hold the arm after it has reached the floor unforecast, so that none can be missed."""
+CONTACT_SAMPLES = 12
 """Configurations along a path at which distances are compared for an arm in contact."""
 DISTANCE_TOLERANCE = 1e-4
-"""Loss of distance that counts as none for an arm in contact [m]."""
+"""Tolerated decrease of distance for an arm in contact [m]."""
 OFF_PATH = 0.1
-"""An arm this far from its trajectory is not following it [rad or m]."""
+"""An arm farther than this from its trajectory does not follow it [rad or m]."""
 CLOCK_LAG = 0.1
-"""Time constant with which the rate of a trajectory follows the rate that is asked for [s]."""
+"""Time constant with which the rate of a trajectory follows the allowed rate [s]."""
 SLOWEST_CHANGE, FASTEST_CHANGE = 0.5, 50.0
-"""Bounds on how fast that rate changes [1/s], as the executor has them."""
+"""Bounds on the change of that rate [1/s], as in the trajectory execution."""
 HOLD_BELOW = 0.05
 """An allowed rate below this is a hold."""
 
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """What a forecast counts with."""
+    """Reaction time, margins and resolution of forecasts."""
 
     reaction_time: float = 0.05
-    """From a measurement to the effort that answers the forecast made from it [s]."""
+    """Time from a joint state to the effort that reacts to its forecast [s]."""
     margin: float = 0.005
-    """Distance to the world that is kept [m]."""
+    """Distance to the world that is kept [m]; 0.4 of it along a followed trajectory."""
     self_margin: float = 0.002
-    """Distance between links that is kept [m]; neighbouring links of some arms are nearer than 4 mm all the time."""
+    """Distance between links that is kept [m], likewise; neighbouring links of some arms are always within 4 mm."""
     velocity_noise: float = 0.02
-    """Joint velocities below this are taken for noise [rad/s or m/s]."""
+    """Joint velocities below this count as noise [rad/s or m/s]."""
     step: float = 0.004
     """Largest motion of any point of the arm between two checked configurations [m]."""
 
@@ -72,7 +73,7 @@ class ForecastSettings:
 
 @dataclass(frozen=True, eq=False)
 class PathPreview:
-    """The part of a trajectory that lies ahead."""
+    """The next part of a trajectory."""
 
     positions: Array
     """Rows of joint positions [rad or m], the present reference first, shape (rows, n)."""
@@ -82,7 +83,7 @@ class PathPreview:
     """Trajectory seconds per second now."""
 
     def later(self, seconds: float) -> PathPreview | None:
-        """The same as it looks after a time [s]; None if less than three rows would be left."""
+        """The preview after a time [s]; None if less than three rows would be left."""
         skipped = self.rate * seconds / self.spacing
         if skipped <= 0.0:
             return self
@@ -96,14 +97,14 @@ class PathPreview:
 
 @dataclass(frozen=True)
 class CollisionForecast:
-    """How free the way is."""
+    """Allowed speed, and the two bodies that come near each other."""
 
     speed: float
     """Share of full speed at which trajectories may run: 1 free, 0 brake and hold at once."""
     link: str = ""
-    """Link, or carried object, that comes near something; empty while the way is free."""
+    """Link, or carried object, that comes near an obstacle; empty while the path is free."""
     other: str = ""
-    """What it comes near: an object of the world, or another link."""
+    """The obstacle: an object of the world, or another link."""
 
 
 FREE = CollisionForecast(1.0)
@@ -114,14 +115,14 @@ class CollisionForecaster:
 
     Args:
         body: The arm.
-        bounds: How hard a hold brakes, and how hard a trajectory slows down.
+        bounds: Decelerations of a hold and of a trajectory.
         settings: Reaction time and margins.
     """
 
     def __init__(self, body: RobotBody, bounds: BrakingLimits, settings: ForecastSettings | None = None):
         self.body, self.bounds = body, bounds
         self.settings = settings or ForecastSettings()
-        # World and arm each have a margin of their own: neighbouring links are always close to each other.
+        # World and arm have different margins: neighbouring links are always close to each other.
         self._world = _WorldClearance(replace(body, pairs=()), self.settings.margin)
         self._arm = _SelfClearance(body, self.settings.self_margin)
         self._snapshot: WorldSnapshot | None = None
@@ -136,7 +137,7 @@ class CollisionForecaster:
             q: Joint positions [rad or m], shape (n,).
             qd: Joint velocities [rad/s or m/s], shape (n,).
             snapshot: The world.
-            path: What the arm is about to do; not given: a hold is assumed.
+            path: The next part of the active trajectory; None: a hold is assumed.
         """
         n = self.body.chain.n
         for name, values in (("q", q), ("qd", qd)):
@@ -164,7 +165,7 @@ class CollisionForecaster:
         if path is None:
             return CollisionForecast(0.0, *near)
         if drifts:
-            # Slowing the trajectory down does not help against a motion away from it.
+            # Slowing the trajectory down does not stop a drift off it.
             still, times, _ = self._rows(q, qd, path, drift=False)
             found_still = [hit for clearance in clearances if (hit := clearance.first_hit(still, True)) >= 0]
             if not found_still:
@@ -173,7 +174,7 @@ class CollisionForecaster:
         return CollisionForecast(self._allowed_rate(path, float(times[max(index - 1, 0)])), *near)
 
     def _rows(self, q: Array, qd: Array, path: PathPreview | None, drift: bool = True) -> tuple[Array, Array, bool]:
-        """Configurations ahead (rows, n), so dense that no point moves farther than the step between two of them;
+        """Configurations ahead (rows, n), so dense that no point moves farther than the step between two rows;
         their times [s], of the trajectory if there is one; and whether the arm drifts off its trajectory.
         """
         s, brake = self.settings, self.bounds.brake
@@ -184,7 +185,7 @@ class CollisionForecaster:
             times = np.linspace(0.0, end, count)
             return stopping_path(q, velocity, brake, s.reaction_time, times), times, bool(velocity.any())
         ahead, spacing = path.positions - path.positions[0], path.spacing
-        # On its trajectory the arm may pass at the floor of the margin, so the samples are closer together.
+        # Along a followed trajectory only the floor of the margin is kept, so the samples are closer together.
         step = min(s.step, 2.0 * LEVELS[FLOOR] * s.margin)
         counts = np.ceil(np.abs(np.diff(ahead, axis=0)) @ self._reaches / step).astype(np.int64)
         counts = np.maximum(counts, 1)
@@ -202,7 +203,7 @@ class CollisionForecaster:
         return rows, times, bool(velocity.any())
 
     def _allowed_rate(self, path: PathPreview, time: float) -> float:
-        """Rate of a trajectory whose clock must stop within a trajectory time [s]; 0: it cannot any more."""
+        """Allowed rate of a trajectory that must stop within a trajectory time [s]; 0: too late to slow down."""
         speeds = np.abs(np.diff(path.positions, axis=0)).max(axis=0) / path.spacing
         longest = float(np.max(speeds / self.bounds.acceleration))
         change = min(FASTEST_CHANGE, max(SLOWEST_CHANGE, 1.0 / longest)) if longest > 0.0 else FASTEST_CHANGE
@@ -217,61 +218,61 @@ class CollisionForecaster:
 
 
 class _Clearance:
-    """How near the arm is to one kind of obstacle, and whether a path brings it nearer."""
+    """Distance of the arm to one kind of obstacle, and whether a path decreases it."""
 
     def __init__(self, body: RobotBody, margin: float):
         self._checker = Checker(body)
         self._paddings = tuple(share * margin for share in LEVELS)
         self._snapshot = WorldSnapshot()
         self._level: int | None = 0
-        """Of the last measurement; index of the levels, None in contact."""
+        """Level of the last measurement, an index of `LEVELS`; None in contact."""
         self._nearest_level: int | None = None
-        """The nearest that the arm has been in this world; None before the first measurement."""
-        self._pulse = 0
+        """Deepest level so far in this world; None before the first measurement."""
+        self._holds_left = 0
         self._start = np.zeros(body.chain.n)
 
     def change(self, snapshot: WorldSnapshot) -> None:
-        """Another world."""
+        """Sets another world."""
         self._snapshot = self._of(snapshot)
         self._nearest_level = None
 
     def measure(self, q: Array) -> bool:
-        """Takes note of a configuration; True: the arm crept to the floor, or farther, without a forecast of it."""
+        """Measures the clearance of a configuration; True: the arm has reached the floor without a forecast of it."""
         self._start = q
         self._level = next((i for i, p in enumerate(self._paddings) if not self._hits(p, q[None]).any()), None)
         depth = len(LEVELS) if self._level is None else self._level
         before, self._nearest_level = self._nearest_level, depth
         if before is not None:
             if depth > before and depth >= FLOOR:
-                self._pulse = PULSE
+                self._holds_left = HOLD_COUNT
             elif before - 2 < depth <= before:
-                self._nearest_level = before  # one level back and forth is noise
-        self._pulse = max(self._pulse - 1, 0)
-        return self._pulse > 0
+                self._nearest_level = before  # a change by one level is noise
+        self._holds_left = max(self._holds_left - 1, 0)
+        return self._holds_left > 0
 
     def first_hit(self, rows: Array, followed: bool) -> int:
-        """First configuration of a path that comes too near; -1: none does.
+        """Index of the first configuration of a path that comes too near; -1: none.
 
         Args:
-            followed: The arm follows the path closely, so that the floor is margin enough: a planner may have had no
-                room for more.
+            followed: Whether the arm follows a trajectory closely, so that the floor of the margin is enough: a planner
+                may not have found a path with more.
         """
         if self._level is None:
             return self._first_nearer(rows)
-        # Between margin and floor a millimetre less is noise; below the floor nothing is.
+        # Between margin and floor one level less is noise; below the floor it is not.
         level = self._level + 1 if 0 < self._level < FLOOR else self._level
         level = max(level, FLOOR) if followed else level
         hits = np.flatnonzero(self._hits(self._paddings[level], rows))
         return int(hits[0]) if len(hits) else -1
 
     def nearest(self, q: Array) -> tuple[str, str]:
-        """Names of the two that are nearest to each other at a configuration."""
+        """Names of the two nearest bodies at a configuration."""
         distances, names = self._distances(q[None])
         return names[int(distances[0].argmin())] if len(names) else ("", "")
 
     def _first_nearer(self, rows: Array) -> int:
-        """First configuration at which a pair that is in contact now, by its covering spheres, is nearer still."""
-        chosen = np.unique(np.linspace(0, len(rows) - 1, TOUCH_SAMPLES).astype(np.int64))
+        """First configuration at which a pair in contact, by its covering spheres, comes nearer; -1: none."""
+        chosen = np.unique(np.linspace(0, len(rows) - 1, CONTACT_SAMPLES).astype(np.int64))
         distances, _ = self._distances(np.vstack([self._start, rows[chosen]]))
         allowed = np.minimum(distances[0], 0.0) - DISTANCE_TOLERANCE
         nearer = np.flatnonzero((distances[1:] < allowed).any(axis=1))
@@ -281,7 +282,7 @@ class _Clearance:
         return self._checker.padded(padding).check(rows, snapshot=self._snapshot)
 
     def _of(self, snapshot: WorldSnapshot) -> WorldSnapshot:
-        """The part of a world that counts here."""
+        """The part of a world that is checked."""
         raise NotImplementedError
 
     def _distances(self, rows: Array) -> tuple[Array, list[tuple[str, str]]]:
@@ -305,7 +306,7 @@ class _WorldClearance(_Clearance):
 
 
 class _SelfClearance(_Clearance):
-    """Clearance between the links of the arm, and between them and what they carry."""
+    """Clearance between the links of the arm, and between them and carried objects."""
 
     def _of(self, snapshot: WorldSnapshot) -> WorldSnapshot:
         return replace(snapshot, objects=MappingProxyType({}))
@@ -330,7 +331,7 @@ class _SelfClearance(_Clearance):
                 for p in pairs
             ]
         )
-        # Pairs whose enclosing balls are apart are not in contact; of those the nearest alone is of interest.
+        # Pairs whose bounding spheres are apart are not in contact; of those only the nearest is needed.
         for column in np.flatnonzero(bounds <= max(0.0, float(bounds.min(initial=0.0)))):
             pair = pairs[column]
             first, second = groups[pair.first], groups[pair.second]
@@ -341,22 +342,22 @@ class _SelfClearance(_Clearance):
 
 
 def _moved(T: Array, points: Array) -> Array:
-    """Points (p, 3) under each of some poses (r, 4, 4), shape (r, p, 3)."""
+    """Points (p, 3) transformed by poses (r, 4, 4), shape (r, p, 3)."""
     moved: Array = np.einsum("rij,pj->rpi", T[:, :3, :3], points) + T[:, None, :3, 3]
     return moved
 
 
 def _follows(path: PathPreview, q: Array) -> bool:
-    """Whether an arm is where its trajectory has it."""
+    """Whether an arm is at its trajectory."""
     return len(path.positions) >= 3 and bool(np.abs(path.positions[0] - q).max() < OFF_PATH)
 
 
 def _across(velocity: Array, direction: Array) -> Array:
-    """The part of a velocity that does not point along a direction: faster along the path is no way off it."""
+    """The component of a velocity perpendicular to a direction: a faster motion along the path is no drift."""
     length = float(direction @ direction)
     return velocity - (velocity @ direction) / length * direction if length > 1e-12 else velocity
 
 
 def _beyond(values: Array, noise: Array | float) -> Array:
-    """What of some numbers lies beyond the noise, towards zero."""
+    """Values with a dead zone of the noise around zero."""
     return np.sign(values) * np.maximum(np.abs(values) - noise, 0.0)

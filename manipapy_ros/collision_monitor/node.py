@@ -1,8 +1,8 @@
-"""The node `collision_monitor`: forecasts collisions of an arm in the planner's world, apart from the control loop.
+"""The node `collision_monitor`: forecasts collisions of an arm in the planner's world.
 
-Takes `joint_states`, the planner's world and the controller's path ahead, and publishes `~/forecast`, which the
-controller's guard uses. It runs in a process of its own, so that the forecast costs the 1 kHz loop nothing. It covers
-every motion of the arm: planned ones, trajectories sent straight to the controller, an arm that is pushed by hand.
+Subscribes to `joint_states`, the planner's world and the controller's path ahead, and publishes `~/forecast`, which the
+guard of the controller uses. It runs in its own process, so that the forecast takes no time of the 1 kHz loop. Every
+motion of the arm is covered: planned motions, trajectories sent directly to the controller, guidance by hand.
 """
 
 from __future__ import annotations
@@ -35,27 +35,29 @@ from .world_input import WorldInput
 PARAMETERS = (
     *ROBOT_PARAMETERS,
     Param("rate", 100.0, "Forecasts per second [Hz]", minimum=1.0, maximum=500.0),
-    Param("reaction_time", 0.05, "From a joint state to the effort that answers its forecast [s]",
+    Param("reaction_time", 0.05, "Time from a joint state to the effort that reacts to its forecast [s]",
           minimum=1e-3, maximum=1.0),
-    Param("margin", 0.005, "Distance to objects that is kept [m]", minimum=1e-3, maximum=0.2),
-    Param("self_margin", 0.002, "Distance between links that is kept [m]", minimum=1e-4, maximum=0.1),
-    Param("velocity_noise", 0.02, "Joint velocities below this are taken for noise [rad/s or m/s]",
+    Param("margin", 0.005, "Distance to objects that is kept [m]; 0.4 of it along a trajectory that is followed",
+          minimum=1e-3, maximum=0.2),
+    Param("self_margin", 0.002, "Distance between links that is kept [m]; 0.4 of it likewise",
+          minimum=1e-4, maximum=0.1),
+    Param("velocity_noise", 0.02, "Joint velocities below this count as noise [rad/s or m/s]",
           minimum=1e-6, maximum=1.0),
-    Param("brake_factor", 2.0, "How much harder than in motion a hold brakes, as guard.brake_factor of the controller",
+    Param("brake_factor", 2.0, "Deceleration of a hold over that of motion, as guard.brake_factor of the controller",
           minimum=0.1, maximum=100.0),
-    Param("world_topic", "planner/world", "Where the planner publishes its world"),
-    Param("path_topic", "controller/path_ahead", "Where the controller publishes the trajectory ahead"),
-    Param("world_stale_after", 3.0, "Silence of the planner after which its world is not up to date [s]",
+    Param("world_topic", "planner/world", "World topic of the planner"),
+    Param("path_topic", "controller/path_ahead", "Path-ahead topic of the controller"),
+    Param("world_stale_after", 3.0, "Age of the last world message above which the world is not up to date [s]",
           minimum=0.1, maximum=3600.0),
 )  # fmt: skip
 PATH_STALE_AFTER = 0.15
 """A path ahead that is older than this, by the stamps of joint states, is not used [s]."""
 PRIORITY = 60
-"""Of SCHED_FIFO, where permitted: below the loops of simulation and control."""
+"""Priority of SCHED_FIFO, where permitted: below the loops of simulation and control."""
 
 
 class CollisionMonitorNode(ManagedNode):
-    """Forecasts for one arm while the node is active."""
+    """Publishes forecasts for one arm while the node is active."""
 
     udp_transport = True
 
@@ -91,26 +93,26 @@ class CollisionMonitorNode(ManagedNode):
         self._path_stamp = -np.inf
         self._loop: PeriodicLoop | None = None
         self._compute, self._last, self._arrival = Histogram(), CollisionForecast(1.0), -np.inf
-        # Compiles what the first forecast would wait for.
+        # Compiles the kernels before the first forecast.
         rest = np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper)
         self._forecaster.forecast(rest, np.zeros(chain.n), self._world.snapshot)
         self.get_logger().info(f"{model}; keeps {1e3 * margin:g} mm from objects")
 
     def activate(self) -> None:
-        """Forecast from now on."""
+        """Start the forecast loop."""
         period = 1.0 / float(self.values["rate"])
         settings = LoopSettings(period=period, spin=0.0, priority=PRIORITY, lock_memory=False)
         self._loop = PeriodicLoop(self._tick, settings, on_failure=self._report, name="collision forecast")
         self._loop.start()
 
     def deactivate(self) -> None:
-        """Stop; the controller finds its forecast stale."""
+        """Stop the forecast loop; the forecast of the controller becomes stale."""
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
 
     def diagnose(self) -> DiagnosticReport:
-        """What is near, how long forecasts take, and whether states and world come."""
+        """Nearest bodies, compute time, and whether joint states and world arrive."""
         spread, self._compute = self._compute.spread(), Histogram()
         near = f"{self._last.link} near {self._last.other}" if self._last.other else ""
         values = {

@@ -1,4 +1,4 @@
-"""The planner's world as the monitor receives it."""
+"""Subscription of the collision monitor to the planner's world."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class WorldInput:
     """The newest world of a planner; polled by one thread.
 
     Args:
-        node: Whose subscription it is.
+        node: Owner of the subscription.
         topic: Of the planner.
         frame: Base link of the arm; a world in another frame is refused.
-        stale_after: Silence of the planner after which its world is not up to date [s].
+        stale_after: Age of the last message above which the world is not up to date [s].
     """
 
     def __init__(self, node: Node, topic: str, frame: str, stale_after: float):
@@ -38,7 +38,7 @@ class WorldInput:
 
     @property
     def fresh(self) -> bool:
-        """Whether the planner has published lately."""
+        """Whether the last message is recent enough."""
         return time.monotonic() - self._arrival < self._stale_after
 
     def poll(self) -> None:
@@ -46,7 +46,7 @@ class WorldInput:
         message = self._messages.newest_serialized()
         if message is None:
             return
-        # The planner repeats its world as a heartbeat: all but the stamp is the same then.
+        # The planner repeats its world as a heartbeat, which differs only in the stamp.
         if message[_AFTER_STAMP:] != self._last:
             world = deserialize_message(message, WorldMessage)
             try:
@@ -66,4 +66,4 @@ class WorldInput:
 
 
 _AFTER_STAMP = 12
-"""Bytes of a serialized message before its frame: four of the encoding and eight of the stamp."""
+"""Bytes of a serialized message before its frame: four of the CDR header and eight of the stamp."""

@@ -1,4 +1,4 @@
-"""Collision forecasts of the node `collision_monitor`, and the trajectory ahead that it makes them from."""
+"""Input of collision forecasts from `collision_monitor`, and output of the trajectory ahead, which it needs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ..realtime.polled_topics import PolledSubscription
 
 FORECAST_TOPIC, PATH_TOPIC = "collision_monitor/forecast", "~/path_ahead"
 _FIXED = struct.Struct("<iIdQ?")
-"""Stamp, speed, world version and whether the world is up to date, behind the four bytes of the encoding."""
-ROWS = 24
-"""Of the trajectory ahead."""
-LAG = 0.4
-"""Trajectory time ahead that is looked at beside the time to slow down [s]."""
+"""Stamp, speed, world version and whether the world is up to date, after the four bytes of the CDR header."""
+PATH_ROWS = 24
+"""Rows of the trajectory ahead."""
+LOOK_AHEAD = 0.4
+"""Trajectory time ahead in addition to the time to slow down [s]."""
 
 
 class ForecastInput:
-    """Takes forecasts from their topic; polled by the control thread.
+    """Subscription to collision forecasts, polled by the control thread.
 
     Args:
-        node: Whose subscription it is.
-        ahead: Where the newest forecast goes.
+        node: Owner of the subscription.
+        ahead: Gets the newest forecast.
     """
 
     def __init__(self, node: Node, ahead: CollisionAhead):
@@ -55,7 +55,7 @@ class ForecastInput:
 
 
 def near(serialized: bytes) -> str:
-    """What comes near what, by a serialized forecast."""
+    """Text that names the two nearest bodies of a serialized forecast."""
     forecast = deserialize_message(serialized, CollisionForecast)
     return f"{forecast.link} near {forecast.object}" if forecast.link else str(forecast.object)
 
@@ -64,8 +64,8 @@ class PathPublisher:
     """Publishes the trajectory ahead of a controller.
 
     Args:
-        node: Whose topic it is.
-        bounds: Of the arm: the slower it slows down, the farther ahead.
+        node: Owner of the publisher.
+        bounds: Of the arm; the lower its deceleration, the longer the part that is published.
     """
 
     def __init__(self, node: Node, bounds: BrakingLimits):
@@ -73,15 +73,15 @@ class PathPublisher:
         self._publisher: Publisher = node.create_publisher(PathAhead, PATH_TOPIC, qos.COMMAND)
         full = np.where(np.isfinite(bounds.velocity), bounds.velocity, bounds.acceleration)
         longest = min(float(np.max(full / bounds.acceleration)), 2.0)
-        self._spacing = (LAG + longest) / (ROWS - 1)
+        self._spacing = (LOOK_AHEAD + longest) / (PATH_ROWS - 1)
 
     def publish(self, controller: ArmController, stamp: Time) -> None:
-        """Nothing, if the controller executes no trajectory.
+        """Publishes the trajectory ahead, if one is executed.
 
         Args:
-            stamp: Of the joint state that the last tick acted on.
+            stamp: Of the joint state of the last tick.
         """
-        found = controller.path_ahead(ROWS, self._spacing)
+        found = controller.path_ahead(PATH_ROWS, self._spacing)
         if found is None:
             return
         rows, rate = found
@@ -89,5 +89,5 @@ class PathPublisher:
         self._publisher.publish(PathAhead(stamp=stamp, rate=rate, spacing=self._spacing, positions=positions))
 
     def destroy(self) -> None:
-        """Ends the topic."""
+        """Destroys the publisher."""
         self._node.destroy_publisher(self._publisher)

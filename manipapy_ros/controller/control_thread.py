@@ -1,8 +1,8 @@
-"""The thread of the controller: joint state in, one tick, command out. ROS callbacks never run on it.
+"""The control thread: takes a joint state, runs one tick, sends the command. No ROS callback runs on it.
 
-Two clocks are possible. On hardware the loop keeps its own time and ticks every period. In simulation the stamps of
-the joint states are the time: a tick is made for every new state, so that a simulation that runs slowly, stands still
-or makes single steps finds a controller that does the same; only silence is measured by the clock on the wall.
+There are two clocks. On hardware the loop ticks every period of the monotonic clock. In simulation the stamps of the
+joint states are the time: there is one tick for every new state, so that the controller keeps pace with a simulation
+that runs slowly, is paused or makes single steps; only the age of missing joint states is measured by the wall clock.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from .collision import ForecastInput, near
 
 EFFORT_TOPIC = "forward_effort_controller/commands"
 POSITION_TOPIC = "forward_position_controller/commands"
-CLOCK_TREMBLE = 0.005
-"""Differences between two readings of a clock that are the machine's doing [s]."""
+CLOCK_JITTER = 0.005
+"""Largest error of the offset between two clocks that are read one after the other [s]."""
 
 
 class ControlMode(enum.Enum):
-    """What is sent to the joints."""
+    """Command interface."""
 
     EFFORT = "effort"
     POSITION = "position"
 
 
 class ControlThread:
-    """Runs a controller at its rate between two topics.
+    """Runs a controller between `joint_states` and the command topics.
 
     Args:
-        node: Whose topics they are.
-        controller: The arm's.
+        node: Owner of the topics.
+        controller: Of the arm.
         settings: Of the loop.
         simulated: Whether stamps of joint states are the time.
-        mode: What is sent.
-        forecasts: Of collisions; None: they are not used.
+        mode: Command interface.
+        forecasts: Collision forecasts; None: not used.
     """
 
     def __init__(
@@ -66,38 +66,38 @@ class ControlThread:
         self._efforts = NumbersPublisher(node, EFFORT_TOPIC, qos.COMMAND, chain.n)
         self._positions = NumbersPublisher(node, POSITION_TOPIC, qos.COMMAND, chain.n)
         self.reader = JointStateReader(chain.joint_names)
-        self._patience = controller.settings.guard.state_hold_after
+        self._state_timeout = controller.settings.guard.state_hold_after
         self._arrival = -np.inf
         self._measured, self._measured_at = 0.0, -np.inf
-        """Stamp of the last joint state, as ROS has it and on the clock of the loop [s]."""
+        """Stamp of the last joint state, in ROS time and on the clock of the loop [s]."""
         self._loop: PeriodicLoop | None = None
         self._compute = Histogram()
         if settings.lock_memory:
             enter_realtime(None, lock_memory=True)
 
     def start(self, controller: ArmController) -> None:
-        """Begins to control, with a controller that has not ticked yet."""
-        self.controller = self._watching(controller)
+        """Starts the loop, with a controller that has not ticked yet."""
+        self.controller = self._with_forecasts(controller)
         self._arrival = self._measured_at = -np.inf
-        self._states.newest()  # what came before is no news
+        self._states.newest()  # drops joint states from before the start
         self._loop = PeriodicLoop(self._tick, self._settings, on_failure=self._on_failure, name="control")
         self._loop.start()
 
     def change(self, mode: ControlMode, controller: ArmController) -> None:
-        """Sends something else from now on, with a controller that begins at the measured state.
+        """Changes the command interface, with a new controller that starts at the measured state.
 
-        What one kind of command did to the arm says nothing about what the other one must begin with.
+        Commands of one interface give no initial value for the other.
         """
-        self.mode, self.controller = mode, self._watching(controller)
+        self.mode, self.controller = mode, self._with_forecasts(controller)
 
     def stop(self) -> None:
-        """Ends the thread; what comes then is for the far side's timeout."""
+        """Ends the thread; from then on the far side holds the arm by its command timeout."""
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
 
     def destroy(self) -> None:
-        """Takes all topics away."""
+        """Ends the thread and destroys all topics."""
         self.stop()
         self._states.destroy()
         self._efforts.destroy()
@@ -105,31 +105,31 @@ class ControlThread:
 
     @property
     def stamp(self) -> Time:
-        """Of the joint state that the last tick acted on."""
+        """Stamp of the joint state of the last tick."""
         sec, nanosec = self.reader.stamp
         return Time(sec=sec, nanosec=nanosec)
 
     @property
     def silence(self) -> float:
-        """Time since the last joint state came, on the wall clock [s]; inf if none ever did."""
+        """Wall time since the last joint state arrived [s]; inf if none has."""
         return time.monotonic() - self._arrival
 
     @property
     def sources(self) -> int:
-        """How many publish joint states."""
+        """Number of publishers of joint states."""
         return self._states.publishers
 
     def report(self) -> LoopReport | None:
-        """How the loop has been doing since the last call; None while it does not run."""
+        """Timing of the loop since the last call; None while it does not run."""
         return self._loop.report() if self._loop is not None else None
 
     def compute(self) -> Spread:
-        """Time that the controller itself took in ticks since the last call [µs]."""
+        """Compute time of the controller per tick since the last call [µs]."""
         histogram, self._compute = self._compute, Histogram()
         return histogram.spread()
 
     def ros_time(self) -> float:
-        """Now, on the clock that joint states should be stamped by [s]."""
+        """Now, on the clock of the stamps of joint states [s]."""
         return self._measured if self._simulated else time.time()
 
     def loop_time(self, stamp: float) -> float:
@@ -156,7 +156,7 @@ class ControlThread:
             self._control(now, self._measured_at)
         elif new:
             self._control(self._measured, self._measured)
-        elif now - self._arrival > self._patience:
+        elif now - self._arrival > self._state_timeout:
             self._control(self._measured + (now - self._arrival), self._measured)
 
     def _take_forecast(self, forecasts: ForecastInput, now: float) -> None:
@@ -164,11 +164,11 @@ class ControlThread:
         if found is None:
             return
         stamp, speed, fresh, message = found
-        # Joint states without a stamp are taken for new; so are forecasts made from them.
+        # Joint states without a stamp count as measured on arrival; so do forecasts made from them.
         at = self.loop_time(stamp) if stamp or self._simulated else now
         forecasts.ahead.update(speed, at, world_fresh=fresh, describe=functools.partial(near, message))
 
-    def _watching(self, controller: ArmController) -> ArmController:
+    def _with_forecasts(self, controller: ArmController) -> ArmController:
         controller.watch_for_collisions(None if self.forecasts is None else self.forecasts.ahead)
         return controller
 
@@ -176,19 +176,19 @@ class ControlThread:
         self.controller.fail(error)
 
     def _when_measured(self, now: float) -> float:
-        """On the clock of the loop [s]; a driver that does not stamp its states is believed to send them at once."""
+        """Time of measurement on the clock of the loop [s]; for joint states without a stamp, that of their arrival."""
         if not self._measured:
             return now
         measured = self.loop_time(self._measured)
-        # The two clocks are read one after the other, so the difference trembles; that is no step back in time.
-        return max(measured, self._measured_at) if measured > self._measured_at - CLOCK_TREMBLE else measured
+        # The two clocks are read one after the other, so their offset jitters; that is no step back in time.
+        return max(measured, self._measured_at) if measured > self._measured_at - CLOCK_JITTER else measured
 
     def _control(self, now: float, stamp: float) -> None:
         began = time.monotonic_ns()
         efforts = self.controller.tick(now, self.reader.q, self.reader.qd, stamp)
         self._compute.record(time.monotonic_ns() - began)
         if self.mode is ControlMode.POSITION:
-            if self.controller.seen:
-                self._positions.publish(self.controller.wanted)
+            if self.controller.has_state:
+                self._positions.publish(self.controller.q_ref)
         elif efforts is not None:
             self._efforts.publish(efforts)

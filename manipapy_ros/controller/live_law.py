@@ -1,7 +1,7 @@
 """Law and gains as parameters that may change while the arm moves.
 
-`law` names the law in force; `gains.<law>.<gain>` are lists: empty for the default, one number for all joints (or
-axes), or one each. A value that cannot be used is refused with the reason, and nothing changes.
+`law` is the active law; `gains.<law>.<gain>` are lists: empty for the default, one number for all joints (or axes), or
+one each. An invalid value is refused with the reason, and nothing changes.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Gains = dict[str, float | list[float]]
 
 
 def gains_of(law: str, values: Values) -> Gains:
-    """The gains that parameters give for a law; those left to the defaults are not among them.
+    """The gains that parameters set for a law, without those left at their defaults.
 
     Raises:
-        UnknownLaw: There is no such law.
+        UnknownLaw: No law has this name.
     """
     given: Gains = {}
     for gain in law_class(law).GAINS:
@@ -50,17 +50,17 @@ def gains_of(law: str, values: Values) -> Gains:
 
 
 class LiveLaw:
-    """Puts changes of the law's parameters into effect.
+    """Applies changes of the law and gain parameters.
 
     Args:
-        controller: The current one; it makes laws with its own gravity and payload.
+        controller: Returns the current controller, which makes laws with its gravity and payload.
     """
 
     def __init__(self, controller: Callable[[], ArmController]):
         self._controller = controller
 
     def check(self, values: Values, changed: frozenset[str]) -> None:
-        """Make the laws that a change concerns.
+        """Validate a change by making the laws that it concerns.
 
         Raises:
             ManipapyError: One of them cannot be made.

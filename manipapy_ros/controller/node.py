@@ -1,9 +1,9 @@
-"""The node `controller`: follows joint trajectories by torques a thousand times a second and never lets go.
+"""The node `controller`: executes joint trajectories by efforts or positions, at 1 kHz, with a safety guard.
 
 Takes `joint_states`, publishes `forward_effort_controller/commands` (or `forward_position_controller/commands`),
 `~/controller_state` and `~/status`. Offers the action `~/follow_joint_trajectory`, the topic `~/joint_trajectory` and
 the services `~/hold`, `~/reset`, `~/set_mode`. Law, gains and speed are parameters that may change at any time. A goal
-that somebody watches over by heartbeats on `~/watch` ends when they stop.
+that a planner monitors by heartbeats on `~/watch` ends when they stop.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from .settings import (
     PAYLOAD,
     collision_ahead,
     controller_settings,
+    heartbeat_timeout,
     loop_settings,
     payload_of,
-    watcher_silence,
 )
 from .status import StateMessages, diagnosis, status_message
 from .trajectory_action import TrajectoryGoals
 
-SETTLE_RATE = 50.0
-"""How often outcomes of goals are looked for and feedback is sent, at least [Hz]."""
-REST = 0.6
+GOAL_RATE = 50.0
+"""Lowest rate at which goals are polled for outcomes and feedback is sent [Hz]."""
+REST_TIMEOUT = 0.6
 """How long a deactivation waits for the arm to come to rest [s]."""
 
 
 class ControllerNode(ManagedNode):
-    """One arm, from configure to cleanup; it is controlled while the node is active."""
+    """Controls one arm while the node is active."""
 
     realtime = True
     lean_executor = True
@@ -75,8 +75,8 @@ class ControllerNode(ManagedNode):
                 self, controller, loop_settings(values), simulated=self._simulated, mode=mode, forecasts=forecasts
             )
         )
-        silence = watcher_silence(values, self._simulated)
-        self._goals = self.own(TrajectoryGoals(self, self._thread, lambda: self.is_active, watcher_silence=silence))
+        timeout = heartbeat_timeout(values, self._simulated)
+        self._goals = self.own(TrajectoryGoals(self, self._thread, lambda: self.is_active, heartbeat_timeout=timeout))
         self._law = LiveLaw(lambda: self._thread.controller)
         self._state_publisher = self.own(
             self.create_lifecycle_publisher(JointTrajectoryControllerState, "~/controller_state", 1)
@@ -84,9 +84,9 @@ class ControllerNode(ManagedNode):
         self._state_messages = StateMessages(chain.joint_names)
         self._status_publisher = self.own(self.create_lifecycle_publisher(ControllerStatus, "~/status", 1))
         self._last_status: ControllerStatus | None = None
-        self._said = Action.OK
-        # One timer for goals and state: every wake-up of an executor costs a millisecond of the interpreter.
-        ticks = max(float(values["state_rate"]), SETTLE_RATE)
+        self._logged = Action.OK
+        # One timer for goals and state: every wake-up of an executor takes a millisecond of interpreter time.
+        ticks = max(float(values["state_rate"]), GOAL_RATE)
         self._state_every, self._state_due = max(1, round(ticks / float(values["state_rate"]))), 0
         self.every(1.0 / ticks, self._settle_and_publish)
         self.every(1.0 / float(values["status_rate"]), self._publish_status)
@@ -96,7 +96,7 @@ class ControllerNode(ManagedNode):
         self.get_logger().info(f"{model}; law {values['law']}")
 
     def activate(self) -> None:
-        """Take the arm over where it is, with a controller that has no history."""
+        """Start control at the measured state, with a new controller."""
         self._thread.start(self._controller(self._thread.controller.chain, self.values))
 
     def deactivate(self) -> None:
@@ -104,7 +104,7 @@ class ControllerNode(ManagedNode):
         controller = self._thread.controller
         if self._thread.silence < 0.1:
             controller.hold()
-            deadline = time.monotonic() + REST
+            deadline = time.monotonic() + REST_TIMEOUT
             with contextlib.suppress(ControllerBusy):
                 while controller.status().phase is not GoalPhase.HOLDING and time.monotonic() < deadline:
                     time.sleep(0.01)
@@ -122,7 +122,7 @@ class ControllerNode(ManagedNode):
         return controller
 
     def _status(self) -> Status | None:
-        """None if the node is not active, or its loop got no processor for so long that there is none to be had."""
+        """Status of the controller; None if the node is not active or no tick ended in time."""
         if not self.is_active:
             return None
         try:
@@ -151,14 +151,14 @@ class ControllerNode(ManagedNode):
         self._last_status = message
         self._status_publisher.publish(message)
         if message.seeded:
-            self._tell(Action(message.verdict), message.reason)
+            self._log_verdict(Action(message.verdict), message.reason)
 
-    def _tell(self, action: Action, reason: str) -> None:
-        """Says once that the arm is held or stopped, and once that it is free again."""
+    def _log_verdict(self, action: Action, reason: str) -> None:
+        """Logs once that the arm is held or stopped, and once that it is free again."""
         held = action if action >= Action.HOLD else Action.OK
-        if held is self._said:
+        if held is self._logged:
             return
-        self._said = held
+        self._logged = held
         if held is Action.OK:
             self.get_logger().info("the arm is free again")
         else:
@@ -174,17 +174,17 @@ class ControllerNode(ManagedNode):
             since = "has arrived yet" if silence == math.inf else f"for {silence:.1f} s"
             raise InputError(f"no joint state {since}: the arm would stop again at once; bring its source back first")
         self._thread.controller.reset()
-        return "stop ended; what is still wrong will stop the arm again"
+        return "stop ended; a fault that persists will stop the arm again"
 
     def _set_mode(self, request: SetMode.Request, _: SetMode.Response) -> str:
-        wanted = {"mode": request.mode, "law": request.law}
-        changes = [Parameter(name, value=value) for name, value in wanted.items() if value]
+        requested = {"mode": request.mode, "law": request.law}
+        changes = [Parameter(name, value=value) for name, value in requested.items() if value]
         if not changes:
             raise InputError("neither mode nor law is given; fill in at least one")
         result = self.set_parameters_atomically(changes)
         if not result.successful:
             raise InputError(result.reason)
-        return "taken up without a jump"
+        return "changed without a jump"
 
     def _add_mode(self, response: SetMode.Response) -> None:
         response.mode, response.law = str(self.values["mode"]), str(self.values["law"])
@@ -197,7 +197,7 @@ class ControllerNode(ManagedNode):
             raise InputError("the arm moves; let the goal end, or hold the arm, before changing the mode")
 
     def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
-        """Refuse a mode, law, gain or payload that cannot be used now."""
+        """Refuse an invalid law, gain or payload, and a change of mode while the arm moves."""
         if "mode" in changed and _mode(str(values["mode"])) is not self._thread.mode:
             self._require_rest()
         payload_of(values)

@@ -1,4 +1,4 @@
-"""Parameters of the controller, and what they say in the words of the library."""
+"""Parameters of the node `controller`, and their conversion to settings of the core."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from ..common.robot_loader import ROBOT_PARAMETERS
 from .live_law import LAW_PARAMETERS, gains_of
 
 HOLD_AFTER, STOP_AFTER = 0.02, 0.1
-"""Age of the joint state from which on the arm is held and stopped, on hardware [s]."""
+"""Age of the joint state above which the arm is held and stopped, on hardware [s]."""
 SIMULATED_HOLD_AFTER, SIMULATED_STOP_AFTER = 0.25, 1.0
-"""The same in simulation, where states come late because the machine is busy, and nothing can be hurt [s]."""
-WATCHER_SILENCE, SIMULATED_WATCHER_SILENCE = 0.5, 5.0
-"""After which one who watches over a motion counts as dead, on hardware, and in simulation, where two cores have too
-much to do and nothing can be hurt [s]."""
+"""The same in simulation, where a busy machine delivers states late without danger [s]."""
+HEARTBEAT_TIMEOUT, SIMULATED_HEARTBEAT_TIMEOUT = 0.5, 5.0
+"""Time without a heartbeat of the planner after which its goal ends, on hardware and in simulation [s]."""
 FORECAST_STALE, SIMULATED_FORECAST_STALE = 0.15, 0.5
-"""Age from which on a collision forecast is stale, on hardware and in simulation [s]."""
+"""Age above which a collision forecast is stale, on hardware and in simulation [s]."""
 PHASE = 0.5
-"""Ticks begin in the middle between two steps of a simulation on the same machine, whose states have come by then."""
+"""Ticks start halfway between two steps of a simulation on the same machine, whose states have arrived by then."""
 
 PAYLOAD = ("payload.mass", "payload.com")
 
@@ -42,12 +41,12 @@ PARAMETERS = (
     Param("speed", 1.0, "Speed scaling of trajectories; may change at any time", minimum=0.01, maximum=1.0, live=True),
     *LAW_PARAMETERS,
     Param("update_rate", 1000.0, "Ticks per second [Hz]", minimum=10.0, maximum=5000.0),
-    Param("spin", 1e-4, "Waiting awake before each tick [s]: more punctual, more load", minimum=0.0, maximum=1e-3),
-    Param("priority", 80, "Of SCHED_FIFO, where permitted; 0: ordinary", minimum=0, maximum=99),
+    Param("spin", 1e-4, "Busy wait before each tick [s]: less jitter, more load", minimum=0.0, maximum=1e-3),
+    Param("priority", 80, "Priority of SCHED_FIFO, where permitted; 0: default scheduling", minimum=0, maximum=99),
     Param("lock_memory", True, "Keep the process in RAM, where permitted"),
-    Param("blend_time", 0.2, "How long a change of law or gains takes [s]", minimum=0.001, maximum=10.0),
-    Param("gravity", [0.0, 0.0, -9.81], "In the base link [m/s²]", kind=Parameter.Type.DOUBLE_ARRAY),
-    Param("payload.mass", 0.0, "What the tip holds [kg]; may change at any time", minimum=0.0, maximum=1000.0,
+    Param("blend_time", 0.2, "Duration of the blend after a change of law or gains [s]", minimum=0.001, maximum=10.0),
+    Param("gravity", [0.0, 0.0, -9.81], "Gravity in the base link [m/s²]", kind=Parameter.Type.DOUBLE_ARRAY),
+    Param("payload.mass", 0.0, "Mass held by the tip [kg]; may change at any time", minimum=0.0, maximum=1000.0,
           live=True),
     Param("payload.com", [0.0, 0.0, 0.0], "Its centre of mass in the tip link [m]; may change at any time",
           kind=Parameter.Type.DOUBLE_ARRAY, live=True),
@@ -55,22 +54,22 @@ PARAMETERS = (
     Param("constraints.goal", 0.01, "Default goal tolerance [rad or m]; 0: none", minimum=0.0, maximum=10.0),
     Param("constraints.stopped_velocity", 0.05, "Default goal tolerance of the velocity [rad/s or m/s]; 0: none",
           minimum=0.0, maximum=10.0),
-    Param("constraints.goal_time", 2.0, "Default time to arrive after the last point [s]; 0: for ever",
+    Param("constraints.goal_time", 2.0, "Default time to reach the goal after the last point [s]; 0: no limit",
           minimum=0.0, maximum=1000.0),
-    Param("constraints.start", 0.05, "How far a trajectory may begin from the reference [rad or m]",
+    Param("constraints.start", 0.05, "Allowed distance between the start of a trajectory and the reference [rad or m]",
           minimum=1e-4, maximum=10.0),
     Param("allow_partial_joints_goal", True, "Joints that a goal does not name stay where they are"),
     Param("guard.state_hold_after", 0.0, f"Age of the joint state that holds the arm [s]; 0: {HOLD_AFTER}, simulated "
           f"{SIMULATED_HOLD_AFTER}", minimum=0.0, maximum=10.0),
     Param("guard.state_stop_after", 0.0, f"Age of the joint state that stops the arm [s]; 0: {STOP_AFTER}, simulated "
           f"{SIMULATED_STOP_AFTER}", minimum=0.0, maximum=60.0),
-    Param("guard.watcher_silence", 0.0, "Silence of a planner that ends the motion it watches over [s]; 0: "
-          f"{WATCHER_SILENCE}, simulated {SIMULATED_WATCHER_SILENCE}", minimum=0.0, maximum=60.0),
+    Param("guard.heartbeat_timeout", 0.0, "Time without a heartbeat of the planner after which its goal ends [s]; 0: "
+          f"{HEARTBEAT_TIMEOUT}, simulated {SIMULATED_HEARTBEAT_TIMEOUT}", minimum=0.0, maximum=60.0),
     Param("guard.tracking_error", 0.25, "Distance from the reference that holds the arm [rad or m]",
           minimum=1e-3, maximum=10.0),
     Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
     Param("guard.late_hold", 0.05, "Time between ticks that holds the arm [s]", minimum=2e-3, maximum=10.0),
-    Param("guard.brake_factor", 2.0, "How much harder than in motion a hold brakes", minimum=0.1, maximum=100.0),
+    Param("guard.brake_factor", 2.0, "Deceleration of a hold over that of normal motion", minimum=0.1, maximum=100.0),
     Param("collision_forecast", "off", "Forecasts of collision_monitor: off, use (a stale one is a warning) or require "
           "(without a fresh one the arm is held)"),
     Param("guard.forecast_stale_after", 0.0, f"Age of a collision forecast that is too old [s]; 0: {FORECAST_STALE}, "
@@ -87,31 +86,31 @@ PARAMETERS = (
 
 
 def payload_of(values: Values) -> Payload | None:
-    """What the tip holds; None for nothing.
+    """Payload of the tip; None if its mass is zero.
 
     Raises:
-        InputError: Says what is wrong with it.
+        InputError: Invalid mass or centre of mass.
     """
     mass, com = (values[name] for name in PAYLOAD)
     payload = Payload(float(mass), list(com))
     return payload if payload.mass else None
 
 
-def watcher_silence(values: Values, simulated: bool) -> float:
-    """How long one who watches over a motion may say nothing [s]."""
-    usual = SIMULATED_WATCHER_SILENCE if simulated else WATCHER_SILENCE
-    return float(values["guard.watcher_silence"]) or usual
+def heartbeat_timeout(values: Values, simulated: bool) -> float:
+    """Time without a heartbeat after which a monitored goal ends [s]."""
+    default = SIMULATED_HEARTBEAT_TIMEOUT if simulated else HEARTBEAT_TIMEOUT
+    return float(values["guard.heartbeat_timeout"]) or default
 
 
 def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
-    """Settings of the arm's controller.
+    """Settings of the controller.
 
     Args:
         values: Parameters by name.
         simulated: Joint states come from a simulation.
 
     Raises:
-        InputError: Says which parameter is wrong.
+        InputError: Names the invalid parameter.
     """
     gravity = list(values["gravity"])
     if len(gravity) != 3 or not all(math.isfinite(value) for value in gravity):
@@ -147,7 +146,7 @@ def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
 
 
 def filter_settings(values: Values) -> FilterSettings | None:
-    """Of the filter of joint states; None: it is off."""
+    """Settings of the state filter; None: it is off."""
     if not values["filter.enabled"]:
         return None
     return FilterSettings(
@@ -158,10 +157,10 @@ def filter_settings(values: Values) -> FilterSettings | None:
 
 
 def collision_ahead(values: Values, simulated: bool) -> CollisionAhead | None:
-    """How forecasts of collisions are used; None: not at all.
+    """The forecast input of the guard; None: forecasts are off.
 
     Raises:
-        InputError: No such policy.
+        InputError: Unknown policy.
     """
     name = str(values["collision_forecast"])
     try:
@@ -171,12 +170,12 @@ def collision_ahead(values: Values, simulated: bool) -> CollisionAhead | None:
         raise InputError(f"collision_forecast is {name!r}; choose one of {known}") from None
     if policy is ForecastPolicy.OFF:
         return None
-    usual = SIMULATED_FORECAST_STALE if simulated else FORECAST_STALE
-    return CollisionAhead(policy, float(values["guard.forecast_stale_after"]) or usual)
+    default = SIMULATED_FORECAST_STALE if simulated else FORECAST_STALE
+    return CollisionAhead(policy, float(values["guard.forecast_stale_after"]) or default)
 
 
 def loop_settings(values: Values) -> LoopSettings:
-    """How the control thread keeps time."""
+    """Timing and scheduling of the control thread."""
     period = 1.0 / float(values["update_rate"])
     return LoopSettings(
         period=period,
@@ -188,5 +187,5 @@ def loop_settings(values: Values) -> LoopSettings:
 
 
 def _or_none(value: Value) -> float:
-    """Zero means that nothing is checked."""
+    """A tolerance; 0 becomes infinite: no check."""
     return float(value) or math.inf

@@ -1,4 +1,4 @@
-"""What the controller tells: its state like joint_trajectory_controller, its status, and diagnostics."""
+"""Messages of the controller: state as joint_trajectory_controller publishes it, status, and diagnostics."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..realtime.cdr_templates import Marks, MessageTemplate, motion_bytes, time_
 from .control_thread import ControlThread
 from .trajectory_messages import point
 
-FAR_OFF = 10.0
-"""A joint state whose stamp is this far from our clock [s] was stamped by another kind of clock."""
+CLOCK_MISMATCH = 10.0
+"""A larger difference between a stamp and the clock of this node means that use_sim_time differs [s]."""
 
 
 class StateMessages:
-    """Serialized messages of what the arm should do, does, and gets.
+    """Serialized messages with reference, feedback, error and output.
 
     Args:
         joint_names: Of the arm.
@@ -52,7 +52,7 @@ class StateMessages:
 
 
 def status_message(thread: ControlThread, status: Status, loop: LoopReport | None) -> ControllerStatus:
-    """Who decides over the arm and why, and how punctual the loop is."""
+    """Verdict of the guard with its reason, and timing of the loop."""
     seeded = np.isfinite(thread.silence)
     message = ControllerStatus(law=status.law, mode=thread.mode.value, phase=status.phase.value, seeded=bool(seeded))
     message.header.stamp = thread.stamp
@@ -60,7 +60,7 @@ def status_message(thread: ControlThread, status: Status, loop: LoopReport | Non
     message.verdict = int(verdict.action)
     if not seeded:
         message.verdict = ControllerStatus.HOLD
-        message.check, message.reason = Check.FRESH.value, _nothing_heard(thread)
+        message.check, message.reason = Check.FRESH.value, _no_state_text(thread)
     elif verdict.action is not Action.OK:
         message.check, message.reason = verdict.check.value, verdict.text + _hint(thread, verdict.check)
     worst = int(np.argmax(np.abs(status.error)))
@@ -89,7 +89,7 @@ def _add_forecast(message: ControllerStatus, thread: ControlThread, status: Stat
 
 
 def diagnosis(status: ControllerStatus | None) -> DiagnosticReport:
-    """The last status in the words of /diagnostics."""
+    """The last status as a diagnostic report."""
     if status is None:
         return DiagnosticReport(Level.OK, "inactive")
     values = {
@@ -113,28 +113,28 @@ def diagnosis(status: ControllerStatus | None) -> DiagnosticReport:
     return DiagnosticReport(level, status.reason or status.phase, values)
 
 
-def _nothing_heard(thread: ControlThread) -> str:
+def _no_state_text(thread: ControlThread) -> str:
     if thread.reader.problem:
         return thread.reader.problem
     if thread.sources:
-        return "no joint state has arrived yet, although somebody publishes them; is it active, and not paused?"
-    return "no joint state has arrived yet and nobody publishes them; start the simulation or the driver"
+        return "no joint state has arrived yet, although there is a publisher; is it active, and not paused?"
+    return "no joint state has arrived yet, and there is no publisher; start the simulation or the driver"
 
 
 def _hint(thread: ControlThread, check: Check) -> str:
-    """What to do about a state that is not fresh, or a clock that is not sane."""
+    """Hint on the cause of a stale joint state or a clock error."""
     if check not in (Check.FRESH, Check.CLOCK):
         return ""
     if thread.reader.problem:
         return f"; {thread.reader.problem}"
     if check is Check.FRESH and thread.silence > 0.5:
-        who = "its publisher is there but silent" if thread.sources else "its publisher has gone"
+        cause = "its publisher is silent" if thread.sources else "its publisher has gone"
         cure = "bring the simulation or the driver back, then ~/reset"
-        return f"; no joint state for {thread.silence:.1f} s: {who}; {cure}"
+        return f"; no joint state for {thread.silence:.1f} s: {cause}; {cure}"
     if thread.sources > 1:
-        return f"; {thread.sources} publish joint states here: give each robot its own namespace or ROS_DOMAIN_ID"
-    if abs(to_seconds(thread.stamp) - thread.ros_time()) > FAR_OFF:
-        return "; joint states and this node keep different clocks: set use_sim_time alike for all nodes"
+        return f"; {thread.sources} nodes publish joint states: give each robot its own namespace or ROS_DOMAIN_ID"
+    if abs(to_seconds(thread.stamp) - thread.ros_time()) > CLOCK_MISMATCH:
+        return "; joint states and this node use different clocks: set use_sim_time alike for all nodes"
     return ""
 
 

@@ -1,7 +1,7 @@
-"""Goals of the controller: the action FollowJointTrajectory and the topic for trajectories, one book for both.
+"""Goals of the controller, from the action FollowJointTrajectory and from a topic.
 
-A goal is always accepted, because a rejection cannot say why; one that cannot be executed is then aborted with code
-and reason. The control loop leaves the outcome of a goal where a timer finds it, so that nothing here ever waits.
+Every goal is accepted, because a rejection carries no reason; one that cannot be executed is then aborted with code and
+reason. A timer polls the outcomes that the control loop sets, so that no callback waits.
 """
 
 from __future__ import annotations
@@ -36,45 +36,45 @@ from .trajectory_messages import FeedbackPublisher, tolerances_from_goal, trajec
 
 ACTION = "~/follow_joint_trajectory"
 KEEP_RESULTS = 120
-"""How long a client may take to ask for a result [s]."""
+"""How long results are kept for clients [s]."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Entry:
-    plan: ValidatedGoal
+class _ActiveGoal:
+    goal: ValidatedGoal
     handle: ServerGoalHandle | None
     """None for goals of the topic."""
 
 
 class TrajectoryFollower(Protocol):
-    """Executes trajectories: the control thread, or a mocked arm."""
+    """Executes trajectories: the control thread, or a mock arm."""
 
     @property
     def controller(self) -> ArmController: ...
 
     @property
     def stamp(self) -> Time:
-        """Of the last joint state."""
+        """Stamp of the last joint state."""
 
     def loop_time(self, stamp: float) -> float:
         """A ROS time [s] on the clock of the controller."""
 
 
 class TrajectoryGoals:
-    """Takes goals, tells clients how they go, and how they ended.
+    """Accepts goals, sends feedback and results.
 
     Args:
-        node: Whose action and topic they are.
-        thread: What executes them.
-        is_active: Whether goals are welcome.
-        watcher_silence: How long one who watches over a goal may say nothing [s].
+        node: Owner of the action and the topic.
+        thread: Executes the goals.
+        is_active: Whether goals may be executed.
+        heartbeat_timeout: Time without a heartbeat after which a monitored goal ends [s].
     """
 
     def __init__(
-        self, node: Node, thread: TrajectoryFollower, is_active: Callable[[], bool], *, watcher_silence: float
+        self, node: Node, thread: TrajectoryFollower, is_active: Callable[[], bool], *, heartbeat_timeout: float
     ):
         self._node, self._thread, self._is_active = node, thread, is_active
-        self._book: list[_Entry] = []
+        self._goals: list[_ActiveGoal] = []
         self._server = DeferredActionServer(
             node,
             FollowJointTrajectory,
@@ -87,61 +87,60 @@ class TrajectoryGoals:
         )
         self._feedback = FeedbackPublisher(node, ACTION, thread.controller.chain.joint_names)
         self._topic = node.create_subscription(TrajectoryMessage, "~/joint_trajectory", self._on_message, 1)
-        self._watchers = HeartbeatMonitor(node, watcher_silence)
+        self._heartbeats = HeartbeatMonitor(node, heartbeat_timeout)
 
     def destroy(self) -> None:
-        """Takes action and topic away."""
-        self.abandon("the controller is going away")
+        """Ends all goals and destroys action and topic."""
+        self.abandon("the controller is shutting down")
         self._node.destroy_subscription(self._topic)
-        self._watchers.destroy()
+        self._heartbeats.destroy()
         self._feedback.destroy()
         self._server.destroy()
 
     def abandon(self, reason: str) -> None:
-        """Ends every goal that still runs."""
-        for entry in self._book:
-            entry.plan.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, reason))
+        """Aborts every goal that still runs."""
+        for entry in self._goals:
+            entry.goal.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, reason))
         self.settle()
 
     def settle(self) -> None:
-        """Reports what has ended, and feedback of what runs; to be called some fifty times a second."""
-        if not self._book:
+        """Sends results of goals that have ended and feedback of the one that runs; called by a timer."""
+        if not self._goals:
             return
-        self._end_unwatched()
+        self._end_unmonitored()
         try:
             status = self._thread.controller.status()
         except ControllerBusy:
-            return  # goals are settled when the loop has its processor again
-        for entry in list(self._book):
-            outcome = entry.plan.outcome
+            return  # goals are settled once ticks end again
+        for entry in list(self._goals):
+            outcome = entry.goal.outcome
             if outcome is not None:
-                self._book.remove(entry)
+                self._goals.remove(entry)
                 self._end(entry.handle, outcome)
-            elif entry.handle is not None and status.goal is entry.plan:
+            elif entry.handle is not None and status.goal is entry.goal:
                 self._feedback.publish(bytes(entry.handle.goal_id.uuid), status, self._thread.stamp)
 
-    def _end_unwatched(self) -> None:
-        """Brings the arm to rest if the one who watched over its goal is gone."""
-        self._watchers.update()
-        for entry in self._book:
-            who = None if entry.handle is None else self._watchers.lost(bytes(entry.handle.goal_id.uuid))
-            if who is not None and entry.plan.outcome is None:
-                silence = f"silent for {self._watchers.silence:g} s"
-                text = f"{who}, which watched over this motion, has been {silence}; the arm is held"
-                entry.plan.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, text))
-                self._thread.controller.cancel(entry.plan)
+    def _end_unmonitored(self) -> None:
+        """Brings the arm to rest if the heartbeats of its goal have stopped."""
+        self._heartbeats.update()
+        for entry in self._goals:
+            sender = None if entry.handle is None else self._heartbeats.lost(bytes(entry.handle.goal_id.uuid))
+            if sender is not None and entry.goal.outcome is None:
+                text = f"no heartbeat of {sender} for {self._heartbeats.silence:g} s; the arm is held"
+                entry.goal.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, text))
+                self._thread.controller.cancel(entry.goal)
 
     def _on_goal(self, handle: ServerGoalHandle) -> None:
         handle.execute()
         goal = handle.request
         try:
-            plan = self._submit(goal.trajectory, goal)
+            active = self._submit(goal.trajectory, goal)
         except GoalRefused as refusal:
             self._end(handle, refusal.outcome())
         except ManipapyError as error:
             self._end(handle, Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, str(error)))
         else:
-            self._book.append(_Entry(plan, handle))
+            self._goals.append(_ActiveGoal(active, handle))
 
     def _on_message(self, message: TrajectoryMessage) -> None:
         try:
@@ -149,7 +148,7 @@ class TrajectoryGoals:
                 # By convention an empty trajectory stops the arm.
                 self._thread.controller.hold()
                 return
-            self._book.append(_Entry(self._submit(message, None), None))
+            self._goals.append(_ActiveGoal(self._submit(message, None), None))
         except ManipapyError as error:
             self._node.get_logger().error(f"trajectory not executed: {error}")
 
@@ -162,9 +161,9 @@ class TrajectoryGoals:
         return self._thread.controller.submit(trajectory_from_message(message, start), tolerances)
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        for entry in self._book:
+        for entry in self._goals:
             if entry.handle is handle:
-                self._thread.controller.cancel(entry.plan)
+                self._thread.controller.cancel(entry.goal)
                 return CancelResponse.ACCEPT
         return CancelResponse.REJECT
 

@@ -1,7 +1,4 @@
-"""How far a goal of the action FollowJointTrajectory is, sent to its client without the cost of a message object.
-
-Trajectories and their tolerances: from the messages of ROS to what the controller understands.
-"""
+"""Conversion of trajectory messages and tolerances, and the feedback of the action FollowJointTrajectory."""
 
 from __future__ import annotations
 
@@ -24,19 +21,18 @@ from ..common.conversions import split_nanoseconds, to_seconds
 from ..realtime.cdr_templates import Marks, MessageTemplate, motion_bytes, time_bytes
 
 GOAL_ID = 16
-"""[bytes]"""
+"""Length of a goal id [bytes]."""
 FEEDBACK = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=10, reliability=ReliabilityPolicy.RELIABLE)
-"""As clients of actions subscribe."""
+"""QoS of the feedback topic of actions."""
 
 
 class FeedbackPublisher:
-    """Publishes on the topic that clients of an action get their feedback from.
+    """Publishes the feedback of an action from a serialized template.
 
-    rclpy's own way makes four message objects for each feedback, with the interpreter's lock that the control loop
-    waits for.
+    rclpy makes four message objects for each feedback, while the control loop waits for the interpreter lock (GIL).
 
     Args:
-        node: Whose action it is.
+        node: Owner of the action.
         action: Its name.
         joint_names: Of the arm.
     """
@@ -59,12 +55,12 @@ class FeedbackPublisher:
         self._template = MessageTemplate(message, marks.changing)
 
     def publish(self, goal_id: bytes, status: Status, stamp: Time) -> None:
-        """Tells the client of a goal what the arm does.
+        """Publishes the feedback of a goal.
 
         Args:
-            goal_id: Number of the goal, 16 bytes.
+            goal_id: 16 bytes.
             status: Of the controller.
-            stamp: Of the joint state behind it.
+            stamp: Of the joint state of that status.
         """
         elapsed = time_bytes(*split_nanoseconds(round(status.goal_time * 1e9)))
         self._publisher.publish(
@@ -77,18 +73,18 @@ class FeedbackPublisher:
         )
 
     def destroy(self) -> None:
-        """Ends the topic."""
+        """Destroys the publisher."""
         self._node.destroy_publisher(self._publisher)
 
 
 def trajectory_from_message(message: TrajectoryMessage, start_time: float | None) -> JointTrajectory:
-    """The trajectory as plain data; what is wrong with it is found when it is given to the arm.
+    """Converts a trajectory message; its values are validated by the controller.
 
     Args:
         start_time: On the clock of the controller [s]; None for now.
 
     Raises:
-        GoalRefused: Points that differ in what they carry.
+        GoalRefused: Efforts, no positions, or points with different fields.
     """
     points = message.points
     for index, point in enumerate(points):
@@ -109,10 +105,10 @@ def trajectory_from_message(message: TrajectoryMessage, start_time: float | None
 
 
 def tolerances_from_goal(goal: FollowJointTrajectory.Goal) -> GoalTolerances:
-    """What the goal allows: 0 stands for the default, negative for anything.
+    """Tolerances of a goal: 0 is the default, a negative value switches the check off.
 
     Raises:
-        GoalRefused: It asks for checks that this controller does not make.
+        GoalRefused: Tolerances that this controller does not check.
     """
     if goal.multi_dof_trajectory.joint_names or goal.multi_dof_trajectory.points:
         raise _invalid("joints with several degrees of freedom are not supported; leave multi_dof_trajectory empty")
@@ -129,7 +125,7 @@ def tolerances_from_goal(goal: FollowJointTrajectory.Goal) -> GoalTolerances:
 def point(
     q: Array | None = None, qd: Array | None = None, qdd: Array | None = None, effort: Array | None = None
 ) -> JointTrajectoryPoint:
-    """A point of arrays, each of shape (n,), those that are given."""
+    """A trajectory point from arrays of shape (n,)."""
     fields = {"positions": q, "velocities": qd, "accelerations": qdd, "effort": effort}
     return JointTrajectoryPoint(**{name: values.tolist() for name, values in fields.items() if values is not None})
 

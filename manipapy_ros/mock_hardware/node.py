@@ -30,7 +30,7 @@ from ..common.node import ManagedNode
 from ..common.params import Param, Values
 from ..common.process import run
 from ..common.robot_loader import ROBOT_PARAMETERS
-from ..controller.settings import WATCHER_SILENCE
+from ..controller.settings import HEARTBEAT_TIMEOUT
 from ..controller.trajectory_action import TrajectoryGoals
 from ..controller.trajectory_messages import point
 
@@ -140,7 +140,7 @@ class MockHardwareNode(ManagedNode):
         # In ros2_control every controller is a node; so it is here, in the same process.
         self._controller = self.own(_ControllerNode(self))
         self._goals = self.own(
-            TrajectoryGoals(self._controller, self._arm, lambda: self.is_active, watcher_silence=WATCHER_SILENCE)
+            TrajectoryGoals(self._controller, self._arm, lambda: self.is_active, heartbeat_timeout=HEARTBEAT_TIMEOUT)
         )
         self._states = self._controller.create_publisher(
             JointTrajectoryControllerState, "~/controller_state", qos.STATE

@@ -1,1 +1,1 @@
-"""What nodes with a real-time loop use: polled topics, CDR templates, executor, transport."""
+"""Parts of nodes with a real-time loop: polled topics, CDR templates, lean executor, UDP transport."""

@@ -1,11 +1,11 @@
-"""An executor for processes whose interpreter belongs to a loop: it waits and calls back in a few steps of Python.
+"""Lean executor for processes with a real-time loop: few Python steps per wake-up.
 
-rclpy's executor goes through every entity of a node several times whenever one of them has something to do, and wakes
-once more after each callback: a millisecond and a half of the interpreter, which the loop of the same process waits
-for. This one waits in one go and calls timers and subscriptions directly. Services, clients, actions and tasks are left
-to rclpy, which is started only when one of them has work. Messages on `clock` come forty times a second and more; they
-wake nobody and are taken along. This file is the only one that knows the executor's inside, as it is in rclpy 7.1 of
-Jazzy; where it is another, rclpy's own executor does the work.
+rclpy's executor iterates over all entities of a node several times for each callback, and wakes up once more after it:
+1.5 ms in which the loop of the same process waits for the interpreter lock (GIL). This one waits once and calls timers
+and subscriptions directly. Services, clients, actions and tasks are left to rclpy, which runs only when one of them is
+ready. Messages on `clock` arrive forty times a second and more; they do not wake the executor and are taken with the
+next wake-up. Only this file uses internals of rclpy's executor, as in rclpy 7.1 (Jazzy); with other internals rclpy's
+own executor is used.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from rclpy.waitable import NumberOfEntities
 from rosgraph_msgs.msg import Clock
 
 EXECUTOR_INTERNALS = ("_guard", "_sigint_gc", "_tasks", "can_execute")
-FULL_LOOK = 5.0
-"""How often rclpy looks at everything, also without a reason [s]: at warnings about topics that do not match."""
+FULL_SPIN_PERIOD = 5.0
+"""Time between full spins of rclpy [s], which also handle events such as incompatible QoS."""
 
 
 def lean_executor() -> SingleThreadedExecutor:
-    """The lean executor, or rclpy's own where the internals of rclpy are not those that this file uses."""
+    """The lean executor, or rclpy's own if the internals of rclpy differ."""
     plain = SingleThreadedExecutor()
     missing = [name for name in EXECUTOR_INTERNALS if not hasattr(plain, name)]
     others = ((Subscription, "CallbackType"), (_rclpy, "WaitSet"))
@@ -53,38 +53,38 @@ class LeanExecutor(SingleThreadedExecutor):
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
-        self._crowd: _Crowd | None = None
-        self._full_look = time.monotonic()
+        self._entities: _Entities | None = None
+        self._last_full_spin = time.monotonic()
 
     def wake(self) -> None:
-        """Nodes call this whenever entities come or go."""
-        self._crowd = None
+        """Called by nodes whenever entities are created or destroyed."""
+        self._entities = None
         super().wake()
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Waits until something has work to do, and lets it.
+        """Waits until an entity is ready, and executes its callback.
 
         Raises:
             ExternalShutdownException: The context was shut down.
         """
-        if self._wait(timeout_sec) or time.monotonic() - self._full_look > FULL_LOOK:
-            self._full_look = time.monotonic()
+        if self._wait(timeout_sec) or time.monotonic() - self._last_full_spin > FULL_SPIN_PERIOD:
+            self._last_full_spin = time.monotonic()
             super().spin_once(timeout_sec=0.0)
 
     def _wait(self, timeout: float | None) -> bool:
-        """Calls back what can be called directly; True: there is work of another kind."""
+        """Executes timers and subscriptions that are ready; True: other entities are ready, too."""
         self._check_context()
-        crowd = self._crowd
-        if crowd is None:
-            # What changes from here on wakes the executor again.
-            crowd = self._crowd = _Crowd.of(self)
+        entities = self._entities
+        if entities is None:
+            # Later changes wake the executor again.
+            entities = self._entities = _Entities.of(self)
         if any(not task.done() for task, *_ in self._tasks):
             return True
         try:
-            timers, subscriptions, others = crowd.wait(-1 if timeout is None else round(timeout * 1e9))
+            timers, subscriptions, others = entities.wait(-1 if timeout is None else round(timeout * 1e9))
         except InvalidHandle:
-            # Destroyed by another thread; what is left is gathered anew.
-            self._crowd = None
+            # An entity was destroyed by another thread; collect the entities again.
+            self._entities = None
             return False
         self._check_context()
         for subscription in subscriptions:
@@ -99,24 +99,24 @@ class LeanExecutor(SingleThreadedExecutor):
 
 
 @dataclass(frozen=True, eq=False)
-class _Crowd:
-    """All that an executor waits for, until something comes or goes."""
+class _Entities:
+    """The entities that an executor waits for, until one is created or destroyed."""
 
     wait_set: Any
     handles: tuple[Any, ...]
-    """Of everything: must not be destroyed during a wait."""
+    """Handles of all entities, which must not be destroyed during a wait."""
     additions: tuple[tuple[Callable[[Any], None], Any], ...]
-    """What fills the wait set: functions and what they are called with."""
+    """Functions that fill the wait set, with their arguments."""
     timers: dict[int, Any]
-    """By the addresses of their handles, as the wait set tells them."""
+    """By the addresses of their handles, which the wait set returns."""
     subscriptions: dict[int, Any]
     guards: dict[int, Any]
     actions: tuple[Any, ...]
     clocks: tuple[Any, ...]
-    """Subscriptions that are not waited for but looked at whenever something else had its time."""
+    """Subscriptions that are not waited for but polled after every wait."""
 
     @classmethod
-    def of(cls, executor: SingleThreadedExecutor) -> _Crowd:
+    def of(cls, executor: SingleThreadedExecutor) -> _Entities:
         nodes, may = executor.get_nodes(), executor.can_execute
 
         def of_all(kind: str) -> list[Any]:
@@ -126,9 +126,11 @@ class _Crowd:
         clocks = tuple(entity for entity in of_all("subscriptions") if entity.msg_type is Clock)
         subscriptions = [entity for entity in of_all("subscriptions") if entity not in clocks]
         actions = tuple(waitable for waitable in of_all("waitables") if not isinstance(waitable, EventHandler))
-        # That these two rang is all they have to say: something has changed.
-        bells = [executor._guard, executor._sigint_gc]
-        count = NumberOfEntities(len(subscriptions), len(guards) + len(bells), len(timers), len(clients), len(services))
+        # These two have no callback: they only wake the executor.
+        wake_conditions = [executor._guard, executor._sigint_gc]
+        count = NumberOfEntities(
+            len(subscriptions), len(guards) + len(wake_conditions), len(timers), len(clients), len(services)
+        )
         for action in actions:
             count += action.get_num_entities()
         wait_set = _rclpy.WaitSet(
@@ -145,7 +147,7 @@ class _Crowd:
             (wait_set.add_client, clients),
             (wait_set.add_service, services),
             (wait_set.add_timer, timers),
-            (wait_set.add_guard_condition, [*guards, *bells]),
+            (wait_set.add_guard_condition, [*guards, *wake_conditions]),
         )
         additions = [(add, entity.handle) for add, entities in kinds for entity in entities]
         return cls(
@@ -160,23 +162,23 @@ class _Crowd:
         )
 
     def wait(self, nanoseconds: int) -> tuple[list[Any], list[Any], bool]:
-        """Timers and subscriptions with work to do, and whether anything else has some.
+        """Waits; returns the timers and subscriptions that are ready, and whether other entities are.
 
         Args:
-            nanoseconds: How long at most; −1: for ever.
+            nanoseconds: Timeout; −1: none.
 
         Raises:
-            InvalidHandle: Something is gone.
+            InvalidHandle: An entity was destroyed.
         """
         used = []
         try:
             for handle in self.handles:
                 handle.__enter__()
                 used.append(handle)
-            # A wait leaves only what is ready in the set.
+            # A wait removes entities that are not ready from the set.
             self.wait_set.clear_entities()
-            for add, what in self.additions:
-                add(what)
+            for add, argument in self.additions:
+                add(argument)
             self.wait_set.wait(nanoseconds)
             return self._ready()
         finally:
@@ -192,7 +194,7 @@ class _Crowd:
         others = bool(found("service") or found("client"))
         for pointer in found("guard_condition"):
             if pointer in self.guards:
-                # That it rang is forgotten by the next wait, rclpy's included.
+                # The next wait, also that of rclpy, clears the trigger.
                 self.guards[pointer]._executor_triggered = others = True
         for action in self.actions:
             others = action.is_ready(self.wait_set) or others

@@ -1,9 +1,9 @@
-"""Topics of a loop that cannot wait for an executor: messages are taken by the loop itself, when it has time for them.
+"""Polled topics: the control loop takes messages itself, without an executor.
 
-rclpy's executors cost 100 µs a message and run callbacks whenever they like. A subscription made here belongs to a
-callback group that never executes, so that no executor ever looks at it, and `newest` takes from the middleware
-directly. This file is the only one that uses `take_message`, which rclpy does not document. What comes and goes a
-thousand times a second is taken and sent in its serialized form: to make a message object takes 30 µs and more.
+rclpy's executors take 100 µs per message and run callbacks at any time. A subscription made here belongs to a callback
+group that never executes, so that executors skip it, and `newest` takes messages from the middleware directly. Only
+this file uses `take_message`, which rclpy does not document. Messages at 1 kHz are taken and sent in serialized form:
+to make a message object takes 30 µs and more.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PolledSubscription(Generic[Message]):
     """A subscription that one thread polls.
 
     Args:
-        node: Whose name and namespace it goes by.
+        node: Owner of the subscription.
         message_type: Of the topic.
         topic: Its name.
         qos: For `newest` a depth of one is enough.
@@ -56,13 +56,13 @@ class PolledSubscription(Generic[Message]):
         """Full name."""
         self._handle = self._subscription.handle
         self._only_one = qos.history == HistoryPolicy.KEEP_LAST and qos.depth == 1
-        """True: the middleware keeps the newest message alone, and there is no need to ask for another one."""
+        """Whether the middleware keeps one message only, so that a second take is not needed."""
 
     def newest(self, *, within: float = math.inf) -> Message | None:
         """The newest message since the last call; None if there is none.
 
         Args:
-            within: How long ago it may have arrived [s]; an older one is dropped.
+            within: Largest time since its arrival [s]; an older message is dropped.
         """
         newest, take = None, self._handle.take_message
         with self._handle:
@@ -73,7 +73,7 @@ class PolledSubscription(Generic[Message]):
         return newest[0]
 
     def newest_serialized(self) -> bytes | None:
-        """The same as the middleware has it, without making a message of it."""
+        """The newest message since the last call in serialized form; None if there is none."""
         newest, take = None, self._handle.take_message
         with self._handle:
             while (taken := take(self._type, True)) is not None:
@@ -83,7 +83,7 @@ class PolledSubscription(Generic[Message]):
         return newest
 
     def all_new(self) -> list[Message]:
-        """All messages since the last call, oldest first, as far as the depth of the topic keeps them."""
+        """All messages since the last call, oldest first, up to the depth of the topic."""
         messages, take = [], self._handle.take_message
         with self._handle:
             while (taken := take(self._type, False)) is not None:
@@ -92,7 +92,7 @@ class PolledSubscription(Generic[Message]):
 
     @property
     def publishers(self) -> int:
-        """How many publish on the topic."""
+        """Number of publishers of the topic."""
         return self._node.count_publishers(self.topic)
 
     def destroy(self) -> None:
@@ -101,13 +101,13 @@ class PolledSubscription(Generic[Message]):
 
 
 class NumbersPublisher:
-    """Publishes a fixed number of floats, serialized here: all but the numbers stays the same.
+    """Publishes a fixed number of floats, with a serialized header made once.
 
     Args:
-        node: Whose name and namespace it goes by.
+        node: Owner of the publisher.
         topic: Its name.
         qos: Of the topic.
-        size: How many numbers.
+        size: Number of floats.
     """
 
     def __init__(self, node: Node, topic: str, qos: QoSProfile, size: int):
@@ -116,19 +116,19 @@ class NumbersPublisher:
         self._head = _numbers_head(size)
 
     def publish(self, values: NDArray[np.float64]) -> None:
-        """Sends the numbers, shape (size,)."""
+        """Publishes floats, shape (size,)."""
         self._publisher.publish(self._head + values.tobytes())
 
     def destroy(self) -> None:
-        """Ends the topic."""
+        """Destroys the publisher."""
         self._node.destroy_publisher(self._publisher)
 
 
 class NumbersReader:
-    """Floats of serialized messages that nearly always have the same number of them.
+    """Reads floats from serialized messages; fast for messages of one size.
 
     Args:
-        size: That number.
+        size: Expected number of floats.
     """
 
     def __init__(self, size: int):
@@ -136,14 +136,14 @@ class NumbersReader:
         self._size = len(self._head) + 8 * size
 
     def read(self, serialized: bytes) -> NDArray[np.float64]:
-        """All numbers of a message, however many there are."""
+        """All floats of a message, of any size."""
         if len(serialized) == self._size and serialized.startswith(self._head):
             return np.frombuffer(serialized[len(self._head) :])  # a copy, because numbers should be aligned
         return np.array(deserialize_message(serialized, Float64MultiArray).data)
 
 
 def _numbers_head(size: int) -> bytes:
-    """What comes before the numbers of a serialized message: all but they stays the same."""
+    """Bytes before the numbers of a serialized message."""
     whole = serialize_message(Float64MultiArray(data=array.array("d", range(1, size + 1))))
     numbers = np.arange(1.0, size + 1.0).tobytes()
     assert whole.endswith(numbers), "the numbers come last in the message"
@@ -151,9 +151,9 @@ def _numbers_head(size: int) -> bytes:
 
 
 def _age(information: dict[str, Any]) -> float:
-    """Time since a message arrived [s], by the system's clock, which the middleware reads then."""
+    """Time since a message arrived [s], by the system clock, which the middleware uses."""
     return 1e-9 * (time.time_ns() - information["received_timestamp"])
 
 
 def _never_called(_: Any) -> None:
-    raise AssertionError("a hot subscription was executed")
+    raise AssertionError("a polled subscription was executed")

@@ -146,7 +146,7 @@ class Rig:
             return tau
         assert self.tau, "nothing is sent before the arm has been seen"
         hold = self._far_side
-        hold.see(self.arm.state)
+        hold.update(self.arm.state)
         if self.silence < FAR_SIDE_TIMEOUT <= self.silence + dt:
             hold.capture()
         self.silence += dt

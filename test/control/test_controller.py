@@ -28,7 +28,7 @@ from manipapy_core.control import (
     UnknownLaw,
     make_law,
 )
-from manipapy_core.control.controller import CAPACITY, InboxFull
+from manipapy_core.control.controller import INBOX_CAPACITY, InboxFull
 from manipapy_core.trajectory import JointTrajectory
 
 FOLLOWING = [name for name in LAWS if LAWS[name].follows and name != "pd"]
@@ -193,7 +193,7 @@ def test_status_is_one_picture_of_one_tick():
 
 def test_requests_pile_up_only_so_far_when_no_loop_runs():
     controller = ArmController(UR5)
-    for _ in range(CAPACITY):
+    for _ in range(INBOX_CAPACITY):
         controller.hold()
     with pytest.raises(InboxFull, match="running"):
         controller.hold()

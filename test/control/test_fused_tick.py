@@ -54,7 +54,7 @@ class Twins:
         self._rng, self._start = np.random.default_rng(3), np.inf
 
     def _only_the_long_way(self) -> None:
-        self.long._pipeline._steady = None
+        self.long._pipeline._fused = None
 
     def both(self, do: Callable[[ArmController], object]) -> None:
         do(self.quick)
@@ -86,7 +86,7 @@ class Twins:
 
     def _was_quick(self) -> bool:
         pipeline = self.quick._pipeline
-        results = () if pipeline._steady is None else pipeline._steady._results
+        results = () if pipeline._fused is None else pipeline._fused._results
         return any(pipeline.state is result.state for result in results)
 
     def run(self, ticks: int) -> None:
@@ -254,18 +254,18 @@ def test_what_others_ask_for_is_done_the_same_way(twins, change):
 
 
 def test_new_gains_are_used_once_they_are_blended_in(twins):
-    before = twins.quick._pipeline._steady
+    before = twins.quick._pipeline._fused
     twins.both(lambda c: c.set_gains({"kp": 300.0, "kd": 30.0}))
     count = twins.quickly
     for _ in range(400):
         twins.tick()
         twins._only_the_long_way()
-    assert twins.quick._pipeline._steady is not before and twins.quickly - count > 150
+    assert twins.quick._pipeline._fused is not before and twins.quickly - count > 150
 
 
 def test_filters_and_other_laws_go_the_long_way():
     for settings in (ControllerSettings(filter=FilterSettings()), ControllerSettings(law="feedforward")):
-        assert ArmController(ARMS["ur5"], settings)._pipeline._steady is None
+        assert ArmController(ARMS["ur5"], settings)._pipeline._fused is None
 
 
 def test_what_was_measured_outlives_the_next_attempt(twins):

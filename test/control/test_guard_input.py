@@ -113,7 +113,7 @@ def test_going_on_by_prediction_would_have_lost_the_arm():
     """The test above means something: the same arm under efforts that hold the one that is believed in."""
     arm, believed = (SimulatedArm(UR5, HOME["ur5"], payload=payload) for payload in (FORGOTTEN, None))
     hold = Hold(UR5, BrakingLimits.of(UR5, 2.0))
-    hold.see(believed.state)
+    hold.update(believed.state)
     hold.capture()
     for _ in range(1400):
         tau = hold.step(1e-3).copy()

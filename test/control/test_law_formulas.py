@@ -89,7 +89,7 @@ def test_adaptive_is_the_regressor_times_its_belief(chain, seed):
     state, reference = random_motion(chain, seed)
     law = make_law("adaptive", chain)
     belief = chain.inertial_parameters * np.random.default_rng(seed).uniform(0.8, 1.2, chain.inertial_parameters.size)
-    law.believe(belief)
+    law.set_parameters(belief)
     belief = law.parameters
     slope, e, ed = law.gains["slope"], reference.q - state.q, reference.qd - state.qd
     qd_r, qdd_r = reference.qd + slope * e, reference.qdd + slope * ed

@@ -15,7 +15,7 @@ import pytest
 from manipapy_core import InputError
 from manipapy_core.control import LoopSettings, LoopStuck, PeriodicLoop
 from manipapy_core.control.loop import Histogram
-from manipapy_core.control.loop.realtime import AbsoluteSleep, QuietInterpreter
+from manipapy_core.control.loop.realtime import AbsoluteSleep, RealtimeInterpreter
 
 PLAIN = LoopSettings(period=2e-3, spin=0.0, priority=None, lock_memory=False)
 
@@ -143,8 +143,8 @@ def test_nothing_is_left_behind():
 
 def test_two_loops_undo_their_settings_when_the_last_one_ends():
     interval = sys.getswitchinterval()
-    with QuietInterpreter():
-        with QuietInterpreter():
+    with RealtimeInterpreter():
+        with RealtimeInterpreter():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled() and sys.getswitchinterval() == pytest.approx(interval)

@@ -21,7 +21,7 @@ from manipapy_core.control import (
     make_law,
 )
 from manipapy_core.control.guard import Guard
-from manipapy_core.control.loop.realtime import QuietInterpreter, Waiting
+from manipapy_core.control.loop.realtime import DeadlineWait, RealtimeInterpreter
 from manipapy_core.trajectory import JointTrajectory, Spline
 
 RNG = np.random.default_rng(7)
@@ -91,8 +91,8 @@ def test_an_accepted_measurement_outlives_nonsense():
 def test_where_there_is_no_native_wait_the_loop_says_so_and_ticks(monkeypatch):
     monkeypatch.setattr(sys, "platform", "plan9")
     native_wait.wait_code.cache_clear()
-    assert "plan9" in (Waiting.best(awake=True).refused or "")
-    assert Waiting.best(awake=False).refused is None
+    assert "plan9" in (DeadlineWait.best(spin=True).refused or "")
+    assert DeadlineWait.best(spin=False).refused is None
     ticks = []
     loop = PeriodicLoop(ticks.append, AWAKE)
     loop.start()
@@ -106,7 +106,7 @@ def test_where_there_is_no_native_wait_the_loop_says_so_and_ticks(monkeypatch):
 
 def test_others_wait_longer_for_the_interpreter_during_a_tick_than_between_ticks():
     before = sys.getswitchinterval()
-    with QuietInterpreter() as interpreter:
+    with RealtimeInterpreter() as interpreter:
         between = sys.getswitchinterval()
         interpreter.begin_tick()
         assert sys.getswitchinterval() > 5.0 * between

@@ -138,9 +138,9 @@ def test_the_blend_time_must_be_a_time():
 
 def test_a_payload_that_is_taken_up_changes_the_belief_but_not_what_was_learnt():
     law = make_law("adaptive", UR5)
-    law.believe(1.1 * UR5.inertial_parameters)
+    law.set_parameters(1.1 * UR5.inertial_parameters)
     learnt = law.parameters - UR5.inertial_parameters
     loaded = law.with_payload(Payload(0.5))
     fresh = loaded.parameters
-    loaded.remember(law)
+    loaded.take_over(law)
     assert np.allclose(loaded.parameters - fresh, learnt)

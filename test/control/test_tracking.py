@@ -83,7 +83,7 @@ def test_adaptive_law_learns_masses_that_are_thirty_percent_wrong(robot, factor)
     def run(adaptation):
         gains = {} if adaptation is None else {"adaptation": adaptation}
         law = make_law("adaptive", chain, gains)
-        law.believe(factor * chain.inertial_parameters)
+        law.set_parameters(factor * chain.inertial_parameters)
         return law, follow(law, motion, 12.0)
 
     blind, learning = run(0.0), run(None)
@@ -102,7 +102,7 @@ def test_adaptive_error_energy_never_grows():
     """½ sᵀ M s + ½ π̃ᵀ Γ⁻¹ π̃ falls along the motion: the proof of Slotine and Li, checked on the integrated arm."""
     law = make_law("adaptive", UR5, {"freedom": 2.0})
     truth, guess = UR5.inertial_parameters, 0.75 * UR5.inertial_parameters
-    law.believe(guess)
+    law.set_parameters(guess)
     arm, reference = SimulatedArm(UR5, HOME["ur5"]), Reference.at_rest(HOME["ur5"])
     values = []
     for tick in range(4000):

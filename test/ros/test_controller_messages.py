@@ -100,5 +100,5 @@ def test_a_template_refuses_what_does_not_fit():
     template = MessageTemplate(message, marks.changing)
     with pytest.raises(AssertionError, match="another length"):
         template.filled(np.zeros(3).tobytes())
-    with pytest.raises(AssertionError, match="told from another"):
+    with pytest.raises(AssertionError, match="must be unique"):
         MessageTemplate(Float64MultiArray(data=[1.0, 1.0]), [np.ones(1).tobytes()])

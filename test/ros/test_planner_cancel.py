@@ -26,7 +26,7 @@ TRIES = 12
 @pytest.fixture(scope="module")
 def shared(start_for_module, peer):
     # Sooner than a simulation usually would: the motions here are short.
-    arm = Arm(peer, start_for_module, controller=("-p", "guard.watcher_silence:=1.0"))
+    arm = Arm(peer, start_for_module, controller=("-p", "guard.heartbeat_timeout:=1.0"))
     return PlannedArm(peer, start_for_module, arm=arm)
 
 
@@ -160,7 +160,7 @@ def test_a_planner_that_is_stuck_stops_the_arm_and_reads_why_later(shared):
     assert shared.states.q()[0] < LEFT[0] - 0.1
     status, result = shared.arm.outcome(handle)
     assert status == ABORTED
-    assert "/planner" in result.text and "silent" in result.text
+    assert "/planner" in result.text and "heartbeat" in result.text
 
 
 def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_module):
@@ -178,7 +178,7 @@ def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_
     assert shared.states.q()[0] < LEFT[0] - 0.1
     status, result = outcome_of(arm, bytes.fromhex(beats[0].key))
     assert status == ABORTED
-    assert "/planner" in result.error_string and "silent" in result.error_string
+    assert "/planner" in result.error_string and "heartbeat" in result.error_string
     peer.node.destroy_subscription(subscription)
     status, result = arm.execute(arm.goal(RIGHT, seconds=2.0))
     assert status == SUCCEEDED, result.error_string

@@ -138,7 +138,7 @@ class ActiveTrajectory:
         return t
 
     def segment(self, t: float) -> Segment | None:
-        """The segment of the spline that alone determines the motion at a trajectory time; None if others take part."""
+        """The spline segment at a trajectory time; None if lead-in, correction or unnamed joints contribute."""
         segment = self._segment
         if segment is not None and segment.start <= t < segment.end:
             return segment

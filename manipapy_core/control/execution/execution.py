@@ -170,7 +170,7 @@ class Execution:
                 self._phase = GoalPhase.HOLDING
 
     def plain_step(self, dt: float, when: Array) -> Segment | None:
-        """The segment of the next tick if it runs at full speed and nothing else happens; else None.
+        """The segment of the next tick, if it runs at full speed without any transition; else None.
 
         Args:
             dt: Since the last tick [s].
@@ -191,7 +191,7 @@ class Execution:
         return segment
 
     def moved(self, dt: float, motion: Array) -> None:
-        """A tick along a plain segment, whose motion was computed elsewhere.
+        """Records a tick along a segment whose motion the fused tick has computed.
 
         Args:
             dt: Since the last tick [s].

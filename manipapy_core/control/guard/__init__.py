@@ -1,4 +1,4 @@
-"""The safety guard: ordered checks, and the hold that answers them."""
+"""The safety guard: ordered checks of every tick, and the hold."""
 
 from .checks import Action, Check, GuardSettings, Verdict
 from .collision import CollisionAhead, ForecastPolicy

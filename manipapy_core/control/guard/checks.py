@@ -1,7 +1,4 @@
-"""What the guard says about a tick, and why.
-
-The numbers of the guard.
-"""
+"""Checks, actions, verdicts and settings of the guard."""
 
 from __future__ import annotations
 
@@ -17,19 +14,19 @@ from ...typing import Array
 
 
 class Action(enum.IntEnum):
-    """What is done about a finding; the larger, the more severe."""
+    """Reaction of the guard; the larger, the more severe."""
 
     OK = 0
     SLOW = 1
-    """The law's efforts pass, clipped; trajectories run at `speed`."""
+    """The efforts of the law are clipped; trajectories run at `speed`."""
     HOLD = 2
-    """The goal is aborted, the arm brakes and is held; the next command releases it."""
+    """The goal is aborted, the arm brakes and is held until the next command."""
     STOP = 3
-    """As hold, but only a reset releases it."""
+    """As HOLD, but until a reset."""
 
 
 class Check(enum.Enum):
-    """The checks, in the order in which they are made."""
+    """The checks, in their order."""
 
     NONE = "nothing"
     FINITE = "finite numbers"
@@ -46,27 +43,27 @@ class Check(enum.Enum):
     SOFTWARE = "software"
     """An exception in the tick."""
     OPERATOR = "operator"
-    """Asked for by a person or a program."""
+    """Requested by a user or a program."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One finding: which check, which joint, how much, and what was allowed."""
+    """Result of the checks: action, check, joint, amount and limit."""
 
     action: Action
     check: Check = Check.NONE
     what: str = ""
-    """What was measured, in words."""
+    """Name of the measured quantity."""
     joint: str | None = None
     amount: float = 0.0
     limit: float = 0.0
     unit: str = ""
     speed: float = 1.0
-    """Rate at which trajectories may run, 0 to 1."""
+    """Allowed rate of trajectories, 0 to 1."""
 
     @property
     def text(self) -> str:
-        """One sentence for people."""
+        """One sentence for messages."""
         if self.action is Action.OK:
             return "all checks passed"
         of = f" of joint {self.joint!r}" if self.joint else ""
@@ -76,48 +73,48 @@ class Verdict:
 
 
 PASSED = Verdict(Action.OK)
-"""The verdict of nearly every tick; one object, so that passing costs nothing."""
+"""The verdict of nearly every tick; a shared object, so that no tick allocates one."""
 
 
 @dataclass(frozen=True, eq=False)
 class GuardSettings:
-    """When the guard slows down, holds or stops. Numbers per joint may be given as one for all."""
+    """Limits of the guard. Values per joint may be given as one number for all."""
 
     state_hold_after: float = 0.02
-    """Age of the joint state from which on the arm is held [s]."""
+    """Age of the joint state above which the arm is held [s]."""
     state_stop_after: float = 0.1
-    """Age from which on it is stopped [s]."""
+    """Age above which the arm is stopped [s]."""
     clock_ahead: float = 0.01
     """How far the stamp of a state may lie in the future [s]."""
     longest_tick: float = 0.5
-    """A longer time between ticks is a jump of the clock, not a late tick [s]."""
+    """A longer time between ticks is a jump of the clock rather than a late tick [s]."""
     position_margin: float = 0.002
-    """Distance from a position limit at which a stop must end [rad or m]."""
+    """Distance to a position limit that a stop must keep [rad or m]."""
     reaction_time: float = 0.004
-    """Between a measurement and the effort that answers it [s]."""
+    """From a measurement to the effort computed from it [s]."""
     velocity_slow: float = 1.05
     """Share of the velocity limit above which trajectories slow down."""
     velocity_hold: float = 1.25
     """Share above which the arm is held."""
     effort_rise_time: float = 0.02
-    """Torque rate limit: from nothing to the effort limit takes this long [s]."""
+    """Torque rate limit as the time from zero to the effort limit [s]."""
     torque_rate: ArrayLike | None = None
-    """The torque rate limit itself, where the robot's maker gives one [N m/s or N/s], shape (n,)."""
+    """Torque rate limit, where the manufacturer gives one [N m/s or N/s], shape (n,)."""
     torque_rate_hold_after: float = 0.05
-    """A law that exceeds the torque rate for so long is replaced by a hold [s]."""
+    """A law that exceeds the torque rate for longer than this is replaced by a hold [s]."""
     tracking_error: ArrayLike = 0.25
-    """Allowed distance from the reference, for laws that are meant to be there [rad or m], shape (n,)."""
+    """Allowed distance from the reference, for stiff laws [rad or m], shape (n,)."""
     singular_slow: float = 8.0
-    """Condition number from which on laws of the tip slow down: 1 is a tip that moves alike in all directions, 2 or 3
-    a usual pose, 8 an elbow within 0.2 rad of straight."""
+    """Condition number above which Cartesian laws slow down: 1 is isotropic, 2 or 3 a common pose, 8 an elbow within
+    0.2 rad of straight."""
     singular_hold: float = 20.0
-    """Condition number at which such a law is replaced by a hold if the arm moves nearer."""
+    """Condition number above which a Cartesian law is replaced by a hold, if the number rises."""
     late_slow: float = 0.005
-    """Time between ticks from which on trajectories slow down [s]."""
+    """Time between ticks above which trajectories slow down [s]."""
     late_hold: float = 0.05
-    """Time between ticks from which on the arm is held [s]."""
+    """Time between ticks above which the arm is held [s]."""
     brake_factor: float = 2.0
-    """How much harder than in normal motion a hold brakes."""
+    """Deceleration of a hold over that of normal motion."""
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:

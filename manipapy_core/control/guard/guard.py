@@ -1,4 +1,4 @@
-"""The guard: looks at every tick before the arm feels it, and knows what to do when something is wrong."""
+"""The guard: checks the input and the output of every tick, and decides to slow, hold or stop the arm."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...trajectory.bounds import BrakingLimits
 from ...typing import Array
 from ..state import Reference, State
 from .checks import PASSED, Action, Check, GuardSettings, Verdict
-from .collision import SLOWEST, CollisionAhead
+from .collision import MIN_SPEED, CollisionAhead
 from .measures import (
     EFFORT,
     LARGEST,
-    LARGEST_BUT_TRACKING,
+    LARGEST_WITHOUT_TRACKING,
     POSITION,
     RATE,
     TRACKING,
@@ -30,15 +30,15 @@ from .measures import (
 
 
 class Guard:
-    """Judges the input of a tick, then its output, and remembers holds and stops.
+    """Checks the input of a tick, then its output, and latches holds and stops.
 
-    Checks are made in the order of `Check`. The first that asks for a hold or a stop decides. A slow-down is
-    remembered and the checks go on: it must not hide a hold further down.
+    Checks run in the order of `Check`. The first that requires a hold or a stop decides. After a slow-down the checks
+    go on: it must not hide a later hold.
 
     Args:
         chain: The arm.
-        settings: When to do what.
-        bounds: How hard the arm can be braked.
+        settings: Limits of the checks.
+        bounds: Decelerations of a hold.
         period: Nominal time between ticks [s].
     """
 
@@ -62,9 +62,9 @@ class Guard:
         self._limits, self.bounds = chain.limits, joint_bounds(chain, self.settings, bounds)
         """Constants of the measures, shape (n, 8)."""
         self.lost_time = lost_time(self.settings)
-        """Before a stop takes effect [s]."""
-        self._usual = 0.1 * period, min(5.0 * period, self.settings.late_slow, self.settings.longest_tick)
-        """Times between ticks that are neither too short nor late [s]."""
+        """Time before a stop takes effect [s]."""
+        self._normal_dt = 0.1 * period, min(5.0 * period, self.settings.late_slow, self.settings.longest_tick)
+        """Shortest and longest normal time between ticks [s]."""
         self._rates, self._errors = self.settings.torque_rates(chain), self.settings.tracking_errors(chain)
         self._kernel = measures_kernel(chain.n)
         self._found = np.zeros(5 * chain.n + 2)
@@ -73,25 +73,25 @@ class Guard:
         self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
         self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
         self._step = np.zeros(1)
-        # Written to in every tick, and what was accepted last: the latter is never overwritten by nonsense.
+        # The measurement of this tick, and the last accepted one, which invalid measurements must not overwrite.
         self._measured, self._accepted = np.zeros((2, chain.n)), np.zeros((2, chain.n))
         self._state, self._accepted_state = State.of_block(self._measured), State.of_block(self._accepted)
         self._condition = ConditionNumber(chain)
-        self._seen_at = self._stamp = -np.inf
+        self._valid_at = self._stamp = -np.inf
         self._rate_exceeded = 0.0
 
     @property
     def holding(self) -> bool:
-        """True: the arm is held or stopped."""
+        """Whether the arm is held or stopped."""
         return self.held is not None
 
     @property
     def stopped(self) -> bool:
-        """True: only a reset lets the arm move again."""
+        """Whether the arm is stopped until a reset."""
         return self.held is not None and self.held.action is Action.STOP
 
     def trip(self, verdict: Verdict) -> None:
-        """Remembers a hold or a stop, unless something as severe is known already."""
+        """Latches a hold or a stop, unless one as severe is latched already."""
         if verdict.action >= Action.HOLD and (self.held is None or verdict.action > self.held.action):
             self.held = verdict
 
@@ -101,13 +101,13 @@ class Guard:
             self.held = None
 
     def reset(self) -> None:
-        """Ends a hold or a stop; what is still wrong is found again by the next tick."""
+        """Ends a hold or a stop; a fault that persists trips the guard again in the next tick."""
         self.held = None
         self._rate_exceeded = 0.0
         self._stamp = -np.inf
 
     def check_input(self, now: float, dt: float, q: Array, qd: Array, stamp: float) -> Verdict:
-        """Can this tick be computed at all?
+        """Checks measurement and clock of a tick.
 
         Args:
             now: Time of the tick [s].
@@ -117,11 +117,11 @@ class Guard:
             stamp: When they were measured, on the clock of `now` [s].
         """
         s = self.settings
-        if self._seen_at == -np.inf:
-            self._seen_at = now
+        if self._valid_at == -np.inf:
+            self._valid_at = now
         if not self._copy(q, qd, self._measured):
-            blind = now - self._seen_at > s.state_stop_after
-            return self._not_finite(q, qd, Action.STOP if blind else Action.HOLD)
+            long = now - self._valid_at > s.state_stop_after
+            return self._not_finite(q, qd, Action.STOP if long else Action.HOLD)
         age = now - stamp
         if age > s.state_hold_after:
             action = Action.STOP if age > s.state_stop_after else Action.HOLD
@@ -134,19 +134,19 @@ class Guard:
         if stamp < self._stamp:
             back, self._stamp = self._stamp - stamp, stamp
             return Verdict(Action.HOLD, Check.CLOCK, "step back of the joint state's stamp", None, back, 0.0, "s")
-        self._stamp, self._seen_at = stamp, now
+        self._stamp, self._valid_at = stamp, now
         return PASSED
 
     def on_time(self, now: float, dt: float, stamp: float) -> bool:
-        """Whether `check_input` would find nothing wrong with a new measurement but its numbers, no check that asks
-        others is due and the arm is free. Changes nothing.
+        """Whether a new measurement passes the timing checks of `check_input`, and neither a hold nor a collision
+        forecast is in effect. Changes nothing.
 
         Args:
             now: Time of the tick [s].
             dt: Since the last tick [s].
-            stamp: When the arm was measured, on the clock of `now` [s].
+            stamp: Time of the measurement, on the clock of `now` [s].
         """
-        s, (shortest, longest) = self.settings, self._usual
+        s, (shortest, longest) = self.settings, self._normal_dt
         return (
             self.held is None
             and (self.collision_ahead is None or self.collision_ahead.free(now))
@@ -156,11 +156,11 @@ class Guard:
         )
 
     def passed(self, now: float, stamp: float) -> None:
-        """A tick at this time, with a measurement of this stamp [s], has passed all checks elsewhere."""
-        self._stamp, self._seen_at, self._rate_exceeded = stamp, now, 0.0
+        """Records a fused tick that has passed all checks: its time and the stamp of its measurement [s]."""
+        self._stamp, self._valid_at, self._rate_exceeded = stamp, now, 0.0
 
     def accept(self) -> State:
-        """The measurement that `check_input` has just looked at: a buffer that stays as it is until the next call."""
+        """Accepts the measurement last checked by `check_input`: a buffer, valid until the next call."""
         self._measured, self._accepted = self._accepted, self._measured
         self._state, self._accepted_state = self._accepted_state, self._state
         return self._accepted_state
@@ -177,24 +177,24 @@ class Guard:
         stiff: bool = True,
         cartesian: bool = False,
     ) -> Verdict:
-        """May the arm get these efforts?
+        """Checks state, reference and efforts of a tick.
 
         Args:
             now: Time of the tick [s].
             dt: Since the last tick [s].
-            state: What the arm does.
-            reference: What it should do.
+            state: Measured or filtered.
+            reference: Desired.
             tau: Efforts of the law [N m or N], shape (n,).
-            last: What the arm got last [N m or N], shape (n,).
-            stiff: The law is meant to keep the arm at the reference.
-            cartesian: The law acts along the axes of the tip.
+            last: Efforts of the last tick [N m or N], shape (n,).
+            stiff: Whether the law keeps the arm at the reference, so that the tracking error is checked.
+            cartesian: Whether the law acts along the axes of the tip, so that singularities are checked.
         """
         self._tick[1] = 1.0 / dt
         found = self._found
         if not self._kernel(state.q, state.qd, tau, last, reference.q, self.bounds, self._tick, found):
             return self._not_finite(state.q, tau, Action.STOP)
         slow = PASSED
-        if found.item(LARGEST if stiff else LARGEST_BUT_TRACKING) > 1.0:
+        if found.item(LARGEST if stiff else LARGEST_WITHOUT_TRACKING) > 1.0:
             if not stiff:
                 self._measures[:, TRACKING] = 0.0
             slow = self._judge(dt, state, reference, tau, last)
@@ -211,13 +211,13 @@ class Guard:
         return slow
 
     def limit(self, tau: Array, last: Array, dt: float, out: Array) -> None:
-        """Clips efforts to the effort and torque-rate limits; what is not finite becomes the last effort.
+        """Clips efforts to the effort and torque-rate limits; an effort that is not finite becomes the last one.
 
         Args:
             tau: [N m or N], shape (n,).
-            last: What the arm got last [N m or N], shape (n,).
-            dt: Since then [s].
-            out: What the arm gets now [N m or N], shape (n,).
+            last: Efforts of the last tick [N m or N], shape (n,).
+            dt: Since the last tick [s].
+            out: Clipped efforts [N m or N], shape (n,).
         """
         self._step[0] = min(max(dt, 0.1 * self.period), 5.0 * self.period)
         if not self._clip(tau, last, self._effort, self._most_rate, self._step, out):
@@ -225,7 +225,7 @@ class Guard:
             self._clip(out.copy(), last, self._effort, self._most_rate, self._step, out)
 
     def _judge(self, dt: float, state: State, reference: Reference, tau: Array, last: Array) -> Verdict:
-        """The checks per joint, one by one, now that one of them is known to fail."""
+        """The checks per joint in order, after one of them has failed."""
         s, limits = self.settings, self._limits
         worst, most = self._measures.argmax(axis=0), self._measures.max(axis=0)
         if most[POSITION] > 1.0:
@@ -309,9 +309,9 @@ class Guard:
 
 
 def _share(value: float) -> float:
-    return min(max(float(value), SLOWEST), 1.0)
+    return min(max(float(value), MIN_SPEED), 1.0)
 
 
 def _worse(first: Verdict, second: Verdict) -> Verdict:
-    """The more severe of two verdicts, the earlier one if they are alike."""
+    """The more severe of two verdicts; the first if they are equal."""
     return second if second.action > first.action else first

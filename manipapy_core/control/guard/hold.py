@@ -1,4 +1,4 @@
-"""The hold: brakes the arm from whatever it does and keeps it there, even when it cannot be seen."""
+"""The hold: brakes the arm from any motion and keeps it at rest, by prediction when measurements are missing."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ..laws.model_based import ComputedTorque
 from ..state import Reference, State
 
 BANDWIDTH = 25.0
-"""Of the hold [rad/s]; critically damped."""
+"""Natural frequency of the hold [rad/s]; critically damped."""
 
 
 class Hold:
-    """Gravity plus PD at the measured position, never zeros.
+    """Gravity compensation plus PD around a stop profile; its efforts are never just zeros.
 
-    The PD is weighted by the mass matrix, so that it is calm in every configuration: tau = ID(q, qd, qdd_stop + kp e +
-    kd ė). An arm that moves is braked from the measured motion first; qdd_stop is zero once it is at rest.
+    The PD terms are weighted by the mass matrix, so that they are well damped in every configuration: tau = ID(q, qd,
+    qdd_stop + kp e + kd ė). A moving arm is first braked from the measured motion; qdd_stop is zero once it is at rest.
 
-    While there is no usable measurement, the arm is predicted by forward dynamics under the efforts that it gets: an
-    arm that was moving when its sensors fell silent is braked, not left to coast.
+    Without a usable measurement the state is predicted by forward dynamics under the efforts sent, so that an arm that
+    moved when its measurements stopped is braked instead of left to coast.
 
     Args:
         chain: The arm.
-        bounds: How hard it is braked.
+        bounds: Decelerations.
         gravity: In the base frame [m/s²], shape (3,).
-        payload: What the tip holds.
+        payload: Held by the tip.
     """
 
     def __init__(
@@ -45,53 +45,53 @@ class Hold:
         self._law = ComputedTorque(chain, {"kp": BANDWIDTH**2, "kd": 2.0 * BANDWIDTH}, gravity=gravity, payload=payload)
         self._block = np.zeros((3, chain.n))
         self.reference = Reference.of_block(self._block)
-        """Where the arm is held; a buffer."""
+        """Stop profile, then rest; a buffer."""
         self._profile, self._time = StopProfile(chain.n), 0.0
         self._qdd = np.zeros(chain.n)
         self._predicted = State.at_rest(self._qdd)
-        self._seen = self._predicted
+        self._state = self._predicted
 
     @property
     def state(self) -> State:
-        """Where the arm is, or is thought to be while it cannot be seen; a buffer."""
-        return self._seen
+        """Measured state, or the predicted one while there is no measurement; a buffer."""
+        return self._state
 
-    def see(self, measured: State) -> None:
-        """A measurement that can be used; nobody may write to it before the next one is seen."""
-        self._seen = measured
+    def update(self, measured: State) -> None:
+        """Sets a valid measurement; its buffer must not change until the next update."""
+        self._state = measured
 
     def predict(self, tau: Array, dt: float) -> None:
-        """No new measurement: moves the last one on by the efforts that the arm got.
+        """Without a new measurement: predicts the state from the last one and the efforts sent.
 
         Args:
             tau: [N m or N], shape (n,).
-            dt: For how long [s].
+            dt: Time step [s].
         """
-        seen = self._predicted
-        if self._seen is not seen:
-            seen.take(self._seen.q, self._seen.qd)
-            self._seen = seen
-        self._law.model.forward_dynamics(seen.q, seen.qd, tau, self._qdd)
+        state = self._predicted
+        if self._state is not state:
+            state.take(self._state.q, self._state.qd)
+            self._state = state
+        self._law.model.forward_dynamics(state.q, state.qd, tau, self._qdd)
         np.multiply(self._qdd, dt, self._qdd)
-        np.add(seen.qd, self._qdd, seen.qd)
-        np.multiply(seen.qd, dt, self._qdd)
-        np.add(seen.q, self._qdd, seen.q)
+        np.add(state.qd, self._qdd, state.qd)
+        np.multiply(state.qd, dt, self._qdd)
+        np.add(state.q, self._qdd, state.q)
 
     def take_over(self, other: Hold) -> None:
-        """Goes on where another hold (made for another payload) is."""
+        """Continues from the state of another hold, made for another payload."""
         self._predicted.take(other.state.q, other.state.qd)
-        self._seen = self._predicted
+        self._state = self._predicted
         self._block[:] = other._block
         self._profile, self._time = other._profile, other._time
 
     def capture(self) -> None:
-        """Begins to brake from where the arm is now."""
-        bounds, seen = self.bounds, self._seen
-        self._profile.begin(seen.q, seen.qd, bounds.brake, bounds.lower, bounds.upper)
+        """Starts to brake from the present state."""
+        bounds, state = self.bounds, self._state
+        self._profile.begin(state.q, state.qd, bounds.brake, bounds.lower, bounds.upper)
         self._time = 0.0
 
     def step(self, dt: float) -> Array:
         """Efforts that brake and hold [N m or N], shape (n,): a buffer."""
         self._time += dt
         self._profile.sample(self._time, self._block)
-        return self._law.step(self._seen, self.reference, dt)
+        return self._law.step(self._state, self.reference, dt)

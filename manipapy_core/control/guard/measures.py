@@ -1,7 +1,4 @@
-"""How far the tip is from a direction in which it cannot move.
-
-What the guard measures in every tick, for all joints in one compiled call.
-"""
+"""Measures of the guard: joint limits of all joints in one compiled call, and the condition number of the tip."""
 
 from __future__ import annotations
 
@@ -34,23 +31,23 @@ from ..state import State
 from .checks import GuardSettings
 
 _RIDGE = 1e-9
-"""Keeps an exactly singular tip at a large but finite number."""
+"""Keeps the condition number of a singular configuration finite."""
 LOOK_AHEAD = 0.01
-"""[s]"""
-RISE = 1e-3
-"""A smaller relative rise within that time is noise, not an approach."""
+"""Time over which the rise of the condition number is predicted [s]."""
+RISE_TOLERANCE = 1e-3
+"""A smaller relative rise within that time counts as noise."""
 
 
 def condition_number(n: int, J: Sequence[Any], per_length: Sequence[Any]) -> list[Any]:
     """‖A‖ ‖A⁺‖ / k in the Frobenius norm, with A the Jacobian without units and k = min(6, n).
 
-    1 if the tip moves alike in all directions, infinite if there is one in which it does not. Smooth, and without the
-    iterations of a singular value decomposition. An arm of fewer than six joints is judged by the directions that it
-    has. Straight-line code over any scalar.
+    1 if the tip is isotropic, infinite at a singularity. Smooth, and without the iterations of a singular value
+    decomposition. For an arm of fewer than six joints only the directions in which its tip can move count.
+    Straight-line code over any scalar.
 
     Args:
         J: Jacobian, angular rows first, 6×n row by row.
-        per_length: One over the length that a rotation of one radian is compared with [1/m], one number.
+        per_length: One over the characteristic length, which scales rotations to translations [1/m], one number.
     """
     rows = [[J[n * r + j] * (per_length[0] if r > 2 else 1.0) for j in range(n)] for r in range(6)]
     if n < 6:
@@ -67,7 +64,7 @@ def condition_kernel(n: int) -> Any:
 
 
 class ConditionNumber:
-    """The condition number of an arm, and where its motion takes it."""
+    """Condition number of an arm, and its trend along the present motion."""
 
     def __init__(self, chain: Chain):
         self._jacobian: Any = bind(chain, "body_jacobian")
@@ -76,21 +73,21 @@ class ConditionNumber:
         self._J, self._number, self._ahead = np.zeros((6, chain.n)), np.zeros(1), np.zeros(chain.n)
 
     def at(self, q: Array) -> float:
-        """The number of a configuration."""
+        """Condition number at a configuration."""
         self._jacobian(q, self._J)
         self._kernel(self._J, self._per_length, self._number)
         return float(self._number[0])
 
     def rises(self, state: State, number: float) -> bool:
-        """True if the present motion makes the number larger."""
+        """Whether the condition number rises along the present motion."""
         np.multiply(state.qd, LOOK_AHEAD, self._ahead)
         np.add(state.q, self._ahead, self._ahead)
-        return self.at(self._ahead) > number * (1.0 + RISE)
+        return self.at(self._ahead) > number * (1.0 + RISE_TOLERANCE)
 
 
 @functools.lru_cache(maxsize=16)
 def characteristic_length(chain: Chain) -> float:
-    """Way of the tip per turn of a joint, typical for this arm [m]: it makes the rows of a Jacobian comparable."""
+    """Characteristic length of an arm [m]: typical tip displacement per joint rotation; scales rows of a Jacobian."""
     lower, upper = (np.clip(bound, -math.pi, math.pi) for bound in (chain.limits.lower, chain.limits.upper))
     J: Array = kinematics.body_jacobian(chain, np.random.default_rng(0).uniform(lower, upper, (256, chain.n)))
     angular, linear = float(np.sum(J[:, :3] ** 2)), float(np.sum(J[:, 3:] ** 2))
@@ -99,33 +96,33 @@ def characteristic_length(chain: Chain) -> float:
 
 POSITION, VELOCITY, EFFORT, RATE, TRACKING = range(5)
 """Columns of the measures."""
-LARGEST, LARGEST_BUT_TRACKING = -2, -1
-"""The last two numbers of the result: whether anything at all is exceeded."""
-NOISE = 1e-7
-"""Outward speed times distance beyond the last point to brake [rad²/s or m²/s] that sensor noise of a joint at rest
-may show. A joint two milliradians beyond it is caught at 0.05 mrad/s."""
-_FAR = 1e8
-"""Stands for a position limit that does not exist."""
+LARGEST, LARGEST_WITHOUT_TRACKING = -2, -1
+"""Indices of the last two numbers of the result: largest measure of all, and without tracking."""
+POSITION_NOISE = 1e-7
+"""Tolerance for sensor noise of a joint at rest: outward speed times distance beyond the last point to brake [rad²/s or
+m²/s]. Two milliradians beyond that point, 0.05 mrad/s exceed it."""
+_NO_LIMIT = 1e8
+"""Position limit of joints without one [rad or m]."""
 
 
 def measures(q: Any, qd: Any, tau: Any, last: Any, q_ref: Any, bounds: Sequence[Any], tick: Sequence[Any]) -> list[Any]:
     """Five numbers for one joint, each above 1 if its limit is exceeded; straight-line code over any scalar.
 
-    A position counts as exceeded if the joint moves outwards and could no longer stop before the limit.
+    The position limit counts as exceeded if the joint moves outwards and can no longer stop before it.
 
     Args:
         bounds: Lower, upper, stopping distance per squared speed, one over the velocity limit, the effort limit, and
             one over the limits of effort, torque rate and tracking error.
-        tick: Time lost before the stop takes effect [s], and one over the time of the tick [1/s].
+        tick: Time before a stop takes effect [s], and one over the time between ticks [1/s].
     """
     lower, upper, per_square, per_velocity, effort, per_effort, per_rate, per_error = bounds
     reaction, per_tick = tick
     speed = absolute(qd)
-    way = qd * reaction + qd * speed * per_square
-    out_up = positive_part(qd) * positive_part(q + way - upper)
-    out_down = positive_part(-qd) * positive_part(lower - q - way)
+    stopping = qd * reaction + qd * speed * per_square
+    out_up = positive_part(qd) * positive_part(q + stopping - upper)
+    out_down = positive_part(-qd) * positive_part(lower - q - stopping)
     return [
-        1.0 + out_up + out_down - NOISE,
+        1.0 + out_up + out_down - POSITION_NOISE,
         speed * per_velocity,
         absolute(tau) * per_effort,
         absolute(clamp(tau, effort) - last) * per_tick * per_rate,
@@ -134,17 +131,17 @@ def measures(q: Any, qd: Any, tau: Any, last: Any, q_ref: Any, bounds: Sequence[
 
 
 def lost_time(settings: GuardSettings) -> float:
-    """Time that an outward motion goes on at full speed, in effect, before it slows down [s]."""
+    """Equivalent time at full speed before a stop takes effect [s]."""
     return settings.reaction_time + 0.5 * BUILD_UP
 
 
 def joint_bounds(chain: Chain, settings: GuardSettings, bounds: BrakingLimits) -> Array:
-    """The constants that `measures` needs, shape (n, 8)."""
+    """Constants of `measures`, shape (n, 8)."""
     margin = settings.position_margin
     with np.errstate(divide="ignore"):
         columns = [
-            np.maximum(bounds.lower + margin, -_FAR),
-            np.minimum(bounds.upper - margin, _FAR),
+            np.maximum(bounds.lower + margin, -_NO_LIMIT),
+            np.minimum(bounds.upper - margin, _NO_LIMIT),
             # The stop profile takes BUILD_UP + PEAK v / a of time and covers half of v times that.
             0.5 * PEAK / bounds.brake,
             1.0 / chain.limits.velocity,
@@ -165,7 +162,7 @@ def measures_of_all(
     bounds: Sequence[Any],
     tick: Sequence[Any],
 ) -> list[Any]:
-    """`measures` of one joint after the other, then the largest of all and the largest without those of tracking."""
+    """`measures` of all joints, then the largest of all and the largest without tracking."""
     rows = [measures(q[j], qd[j], tau[j], last[j], q_ref[j], bounds[8 * j : 8 * j + 8], tick) for j in range(len(q))]
     every = [measure for row in rows for measure in row]
     return [*every, largest(every), largest(measure for row in rows for measure in row[:TRACKING])]
@@ -180,7 +177,7 @@ def measures_kernel(n: int) -> Any:
 
 
 def clipped(tau: Any, last: Any, effort: Any, rate: Any, dt: Any) -> Any:
-    """An effort within its limit and within reach of the last one, for one joint."""
+    """Effort of one joint, clipped to its limit and to the torque rate."""
     return last + clamp(clamp(tau, effort) - last, rate * dt)
 
 
@@ -192,5 +189,5 @@ def clipping_kernel(n: int) -> Any:
 
 @functools.cache
 def copying_kernel(n: int) -> Any:
-    """Copies two vectors into the rows of `out`, and says whether all their numbers are finite: one call for both."""
+    """Copies two vectors into the rows of `out`; returns whether all their numbers are finite."""
     return compile_per_joint("copied", n, ("q", "qd"), 2, lambda q, qd: (q, qd))

@@ -1,4 +1,4 @@
-"""Control laws: each with one `step`, made by name, changed without a jump."""
+"""Control laws, their registry, and the switch between them without a jump of the efforts."""
 
 from .adaptive import Adaptive
 from .cartesian import CartesianImpedance

@@ -1,4 +1,4 @@
-"""Adaptive control after Slotine and Li: the law learns the masses while it follows."""
+"""Adaptive control after Slotine and Li: inertial parameters are estimated while the arm moves."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from .law import Gain, GainShape, Law
 from .pid import BANDWIDTH
 
 PER_BODY = 10
+"""Inertial parameters of a body."""
 
 
 def reference_motion(
@@ -48,9 +49,9 @@ def learn(
     reach: Sequence[Any],
     dt: Sequence[Any],
 ) -> list[Any]:
-    """One parameter a tick later, kept within an interval; each argument is one number.
+    """One step of one parameter estimate, projected onto an interval; each argument is one number.
 
-    The interval holds the truth, so the projection onto it can only bring the estimate nearer.
+    The interval contains the true value, so the projection can only reduce the error.
     """
     grown = parameter[0] + dt[0] * rate[0] * slope[0]
     return [middle[0] + clamp(grown - middle[0], reach[0])]
@@ -67,34 +68,39 @@ class Adaptive(Law):
 
     With qd_r = qd_ref + slope e, qdd_r = qdd_ref + slope ė and s = qd_r − qd, the function
     ½ sᵀ M s + ½ (π − π*)ᵀ Γ⁻¹ (π − π*) never grows, whatever the true parameters π* within the bounds, so the error
-    goes to zero (Slotine and Li 1987). π converges to π* only as far as the motion tells them apart.
+    goes to zero (Slotine and Li 1987). π converges to π* only as far as the motion excites the parameters.
     """
 
     name = "adaptive"
     GAINS = (
-        Gain("slope", GainShape.JOINTS, "1/s", "rate at which the error dies out on s = 0"),
+        Gain("slope", GainShape.JOINTS, "1/s", "rate at which the error decays on s = 0"),
         Gain("kd", GainShape.JOINTS, "N m s/rad or N s/m", "effort per s"),
-        Gain("adaptation", GainShape.SCALAR, "1/(N m s)", "speed of learning; 0 learns nothing"),
-        Gain("freedom", GainShape.SCALAR, "1", "how far parameters may go from the guess, relative to the body"),
+        Gain("adaptation", GainShape.SCALAR, "1/(N m s)", "adaptation rate; 0 switches adaptation off"),
+        Gain(
+            "freedom",
+            GainShape.SCALAR,
+            "1",
+            "allowed change of parameters from the first estimate, relative to the body",
+        ),
     )
 
     def _prepare(self) -> None:
         n, chain = self.chain.n, self.chain
         self._slope, self._kd = self.gains["slope"], self.gains["kd"]
-        guess = chain.inertial_parameters + _payload_parameters(chain, self.model.payload)
+        first = chain.inertial_parameters + _payload_parameters(chain, self.model.payload)
         self._scale = _parameter_scale(chain)
         self._rate = float(self.gains["adaptation"]) * self._scale**2
         freedom = float(self.gains["freedom"]) * self._scale
-        self._lower, self._upper = guess - freedom, guess + freedom
+        self._lower, self._upper = first - freedom, first + freedom
         masses = slice(0, None, PER_BODY)
         self._lower[masses] = np.maximum(self._lower[masses], 0.0)
         self._middle, self._reach = 0.5 * (self._lower + self._upper), 0.5 * (self._upper - self._lower)
-        self._guess, self._parameters = guess, guess.copy()
+        self._first, self._parameters = first, first.copy()
         self._regressor: Any = bind(chain, "regressor")
         self._kernel: Any = _kernel(n)
         self._learn: Any = _learning_kernel()
-        self._Y, self._motion = np.zeros((n, guess.size)), np.zeros((4, n))
-        self._slopes, self._next, self._dt = np.zeros(guess.size), np.zeros(guess.size), np.zeros(1)
+        self._Y, self._motion = np.zeros((n, first.size)), np.zeros((4, n))
+        self._slopes, self._next, self._dt = np.zeros(first.size), np.zeros(first.size), np.zeros(1)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
@@ -103,11 +109,11 @@ class Adaptive(Law):
 
     @property
     def parameters(self) -> Array:
-        """What the law believes now, in the order of `chain.inertial_parameters`, shape (10 · bodies,)."""
+        """Present estimate, in the order of `chain.inertial_parameters`, shape (10 · bodies,)."""
         return self._parameters.copy()
 
-    def believe(self, parameters: ArrayLike) -> None:
-        """Goes on from another guess, within the bounds.
+    def set_parameters(self, parameters: ArrayLike) -> None:
+        """Sets the estimate, clipped to its bounds.
 
         Args:
             parameters: In the order of `chain.inertial_parameters`, shape (10 · bodies,).
@@ -133,18 +139,18 @@ class Adaptive(Law):
             self._parameters, self._next = self._next, self._parameters
         return tau
 
-    def remember(self, other: Law) -> None:
-        """What was learnt is the difference to the first guess; the guess may have changed with the payload."""
+    def take_over(self, other: Law) -> None:
+        """Takes over the change since the first estimate; the first estimate depends on the payload."""
         if isinstance(other, Adaptive):
-            self.believe(self._guess + other._parameters - other._guess)
+            self.set_parameters(self._first + other._parameters - other._first)
 
 
 def _parameter_scale(chain: Chain) -> Array:
-    """Size of each parameter: mass, mass times radius, mass times radius squared of its body."""
+    """Scale of each parameter: mass, mass times radius, mass times radius squared of its body."""
     scale = []
     heaviest = max(body.mass for body in chain.bodies)
     for body in chain.bodies:
-        # Nearly massless bodies may still turn out to carry something.
+        # Bodies that are described as nearly massless may carry a load.
         mass = max(body.mass, 0.05 * heaviest)
         radius = max(0.1, math.sqrt(float(np.trace(body.inertia)) / (2.0 * mass)))
         scale += [mass, *[mass * radius] * 3, *[mass * radius**2] * 6]
@@ -152,7 +158,7 @@ def _parameter_scale(chain: Chain) -> Array:
 
 
 def _payload_parameters(chain: Chain, payload: Payload | None) -> Array:
-    """What a payload adds to the parameters of the body that carries the tip."""
+    """Contribution of a payload to the parameters of the body that carries the tip."""
     added = np.zeros(PER_BODY * len(chain.bodies))
     if payload is None or chain.tip_body < 0:
         return added

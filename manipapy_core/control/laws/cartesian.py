@@ -1,12 +1,7 @@
-"""The rotation between two frames as a vector, and the wrench of springs between them.
+"""Cartesian impedance: springs and dampers along the axes of the tip, and damping of null-space motion.
 
-`lie` has the same logarithm for batches of any shape and takes some hundred microseconds for one pose. Here a
-thousand poses per second are compared: what branches is written for plain floats, the rest is straight-line code that
-runs on floats and on traced symbols.
-
-Damping of the motion that does not move the tip.
-
-Cartesian impedance: the tip on springs and dampers along its own axes.
+`lie` has the same logarithm for batches of any shape, but takes some hundred microseconds for one pose. Here code that
+branches works on plain floats; the rest is straight-line code that runs on floats and on traced symbols.
 """
 
 from __future__ import annotations
@@ -67,16 +62,16 @@ def curvature(r: Numbers) -> float:
 
 
 def spring_wrench(r: Sequence[Any], c: Any, p: Sequence[Any], stiffness: Sequence[Any]) -> list[Any]:
-    """Wrench that springs exert on the tip, in its own frame, moment first [N m, N]; over any scalar.
+    """Wrench of the springs on the tip, in the tip frame, moment first [N m, N]; over any scalar.
 
-    The springs store ½ rᵀ K_r r + ½ pᵀ K_p p. The wrench is the exact gradient of that, so they give back what they
-    took even when they are stiff about one axis only: r changes by J⁻¹ times the angular velocity, which makes the
+    The springs store ½ rᵀ K_r r + ½ pᵀ K_p p. The wrench is the exact gradient of that energy, so it is conservative
+    even when the stiffness differs between axes: r changes by J⁻¹ times the angular velocity, which makes the
     moment J⁻ᵀ K_r r, and the springs along the axes of the tip turn with it, which adds p × K_p p.
 
     Args:
         r: Rotation vector from the tip to its goal [rad].
         c: Its `curvature`.
-        p: Position of the goal seen from the tip [m].
+        p: Position of the goal in the tip frame [m].
         stiffness: Six numbers, angular first [N m/rad, N/m].
     """
     k, f = [stiffness[i] * r[i] for i in range(3)], [stiffness[3 + i] * p[i] for i in range(3)]
@@ -93,14 +88,14 @@ def _cross(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
 
 
 REGULARISATION = 1e-6
-"""Of J Jᵀ, relative to its mean diagonal: a singular tip direction slowly becomes null motion."""
+"""Of J Jᵀ, relative to its mean diagonal: near a singularity a tip direction gradually counts as null-space motion."""
 
 
 def null_damping(n: int, J: Sequence[Any], qd: Sequence[Any], root: Sequence[Any]) -> list[Any]:
     """B^½ (1 − Aᵀ (A Aᵀ + ε)⁻¹ A) B^½ qd with A = J B^−½: straight-line code over any scalar.
 
-    The matrix in front of qd is symmetric and positive, so a torque against it only ever takes energy; a projection
-    of torques that is not symmetric could give some.
+    The matrix before qd is symmetric and positive semidefinite, so the torque only dissipates energy; a projection that
+    is not symmetric could add some.
 
     Args:
         J: Body Jacobian, 6×n row by row.
@@ -114,27 +109,26 @@ def null_damping(n: int, J: Sequence[Any], qd: Sequence[Any], root: Sequence[Any
     return [root[j] * remaining[j] for j in range(n)]
 
 
-TURNING, MOVING = 60.0, 20.0
+ANGULAR_FREQUENCY, LINEAR_FREQUENCY = 60.0, 20.0
 """Natural frequencies of the default springs about and along the axes of the tip [rad/s]; wrists are light."""
-STIFFEST = np.array([100.0] * 3 + [2000.0] * 3)
-"""Default springs are at most this stiff [N m/rad, N/m]."""
-ERROR = 12
-"""Numbers of a pose error: R_tip_goal row by row, then the goal's position seen from the tip."""
+MAX_STIFFNESS = np.array([100.0] * 3 + [2000.0] * 3)
+"""Largest default stiffness [N m/rad, N/m]."""
+POSE_ERROR_SIZE = 12
+"""Numbers of a pose error: R_tip_goal row by row, then the goal's position in the tip frame."""
 
 
 class CartesianImpedance(Law):
     """tau = M qdd_ref + C qd_ref + g + J_bodyᵀ (springs + dampers) − null damping.
 
-    The springs pull the tip to where the reference would have it; stiffness and damping are along and about the axes
-    of the tip, angular first. Motion that leaves the tip where it is (a seventh joint) is damped alone. Passive, as
-    is the joint impedance.
+    The springs pull the tip to the pose of the reference; stiffness and damping are along and about the axes of the
+    tip, angular first. Null-space motion (of a seventh joint) is damped separately. Passive, as the joint impedance.
     """
 
     name = "cartesian_impedance"
     GAINS = (
         Gain("stiffness", GainShape.TWIST, "N m/rad, N/m", "of the springs along the axes of the tip"),
         Gain("damping", GainShape.TWIST, "N m s/rad, N s/m", "of the motion of the tip"),
-        Gain("null_damping", GainShape.SCALAR, "1/s", "rate at which motion that the tip does not feel dies out"),
+        Gain("null_damping", GainShape.SCALAR, "1/s", "rate at which null-space motion decays"),
     )
     stiff = False
     cartesian = True
@@ -146,13 +140,13 @@ class CartesianImpedance(Law):
         self._constants = (self.gains["stiffness"], self.gains["damping"], root, np.array([null_rate]))
         self._geometry_kernel: Any = _geometry_kernel(chain)
         self._effort_kernel: Any = _effort_kernel(n)
-        self._geometry = np.zeros(ERROR + 12 * n)
+        self._geometry = np.zeros(POSE_ERROR_SIZE + 12 * n)
         self._turn, self._model_tau = np.zeros(4), np.zeros(n)
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
-        inertia = typical_tip_inertia(chain, 2.0 * TURNING, 2.0 * MOVING)
-        stiffness = np.minimum(np.repeat([TURNING**2, MOVING**2], 3) * inertia, STIFFEST)
+        inertia = typical_tip_inertia(chain, 2.0 * ANGULAR_FREQUENCY, 2.0 * LINEAR_FREQUENCY)
+        stiffness = np.minimum(np.repeat([ANGULAR_FREQUENCY**2, LINEAR_FREQUENCY**2], 3) * inertia, MAX_STIFFNESS)
         return {"stiffness": stiffness, "damping": 2.0 * np.sqrt(stiffness * inertia), "null_damping": 5.0}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
@@ -173,12 +167,12 @@ def geometry_of_tip(mechanism: Mechanism, q: Any, q_ref: Any) -> list[Any]:
     """Pose error and both body Jacobians: 12 + 6n + 6n numbers, over any scalar."""
     tip, goal = algorithms.forward(mechanism, q), algorithms.forward(mechanism, q_ref)
 
-    def seen_from_tip(vector: Sequence[Any]) -> list[Any]:
+    def in_tip_frame(vector: Sequence[Any]) -> list[Any]:
         return [tip[i] * vector[0] + tip[4 + i] * vector[1] + tip[8 + i] * vector[2] for i in range(3)]
 
-    columns = [seen_from_tip([goal[j], goal[4 + j], goal[8 + j]]) for j in range(3)]
+    columns = [in_tip_frame([goal[j], goal[4 + j], goal[8 + j]]) for j in range(3)]
     R = [columns[j][i] for i in range(3) for j in range(3)]
-    p = seen_from_tip([goal[3] - tip[3], goal[7] - tip[7], goal[11] - tip[11]])
+    p = in_tip_frame([goal[3] - tip[3], goal[7] - tip[7], goal[11] - tip[11]])
     return [*R, *p, *algorithms.body_jacobian(mechanism, q), *algorithms.body_jacobian(mechanism, q_ref)]
 
 
@@ -197,21 +191,21 @@ def impedance_effort(
     """Joint efforts of springs, dampers, null damping and the model: n numbers, over any scalar.
 
     Args:
-        geometry: What `geometry_of_tip` gives.
+        geometry: Result of `geometry_of_tip`.
         turn: Rotation vector of the pose error, and its curvature.
-        root: Square roots of the joint inertias that weigh null motion.
+        root: Square roots of the joint inertias that weight null-space motion.
     """
-    R, p = geometry[:9], geometry[9:ERROR]
-    J = [geometry[ERROR + n * r : ERROR + n * (r + 1)] for r in range(6)]
-    J_goal = [geometry[ERROR + 6 * n + n * r : ERROR + 6 * n + n * (r + 1)] for r in range(6)]
+    R, p = geometry[:9], geometry[9:POSE_ERROR_SIZE]
+    J = [geometry[POSE_ERROR_SIZE + n * r : POSE_ERROR_SIZE + n * (r + 1)] for r in range(6)]
+    J_goal = [geometry[POSE_ERROR_SIZE + 6 * n + n * r : POSE_ERROR_SIZE + 6 * n + n * (r + 1)] for r in range(6)]
     twist, goal = [dot(row, qd) for row in J], [dot(row, qd_ref) for row in J_goal]
-    wanted = [*matvec(R, goal[:3]), *matvec(R, goal[3:])]
+    desired = [*matvec(R, goal[:3]), *matvec(R, goal[3:])]
     wrench = spring_wrench(turn[:3], turn[3], p, stiffness)
-    wrench = [wrench[i] + damping[i] * (wanted[i] - twist[i]) for i in range(6)]
+    wrench = [wrench[i] + damping[i] * (desired[i] - twist[i]) for i in range(6)]
     slip = [reference - actual for reference, actual in zip(qd_ref, qd)]
-    idle = null_damping(n, [entry for row in J for entry in row], slip, root)
+    damped = null_damping(n, [entry for row in J for entry in row], slip, root)
     return [
-        model_tau[j] + dot([row[j] for row in J], wrench) + null_rate[0] * idle[j] for j in range(n)
+        model_tau[j] + dot([row[j] for row in J], wrench) + null_rate[0] * damped[j] for j in range(n)
     ]  # fmt: skip
 
 
@@ -219,13 +213,13 @@ def _geometry_kernel(chain: Chain) -> Any:
     mechanism = mechanism_of(chain)
     inputs = [Input("q", (mechanism.n,), angle=True), Input("q_ref", (mechanism.n,), angle=True)]
     formula = functools.partial(geometry_of_tip, mechanism)
-    return compile_formula("geometry_of_tip", inputs, (ERROR + 12 * mechanism.n,), formula)
+    return compile_formula("geometry_of_tip", inputs, (POSE_ERROR_SIZE + 12 * mechanism.n,), formula)
 
 
 @functools.cache
 def _effort_kernel(n: int) -> Any:
     widths = {
-        "geometry": ERROR + 12 * n,
+        "geometry": POSE_ERROR_SIZE + 12 * n,
         "turn": 4,
         "qd": n,
         "qd_ref": n,

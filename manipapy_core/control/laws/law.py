@@ -1,7 +1,4 @@
-"""Gains of a law: what there is, in which unit, and that what a user gives can be used.
-
-What every control law is: gains that are checked once, memory that can be reset, one `step` per tick.
-"""
+"""Base class of control laws, and the declaration and validation of their gains."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ Gains = Mapping[str, ArrayLike]
 
 
 class GainShape(enum.Enum):
-    """How many numbers a gain has."""
+    """Shape of a gain."""
 
     JOINTS = "one per joint"
     TWIST = "six, angular first, in the tip frame"
@@ -41,19 +38,19 @@ class GainShape(enum.Enum):
 
 @dataclass(frozen=True)
 class Gain:
-    """One gain that a law has."""
+    """Declaration of a gain."""
 
     name: str
     shape: GainShape
     unit: str
     text: str
-    """What it does."""
+    """Description for users."""
     above_zero: bool = False
-    """True: the law divides by it, so zero is refused."""
+    """Whether zero is refused, because the law divides by the gain."""
 
 
 class GainError(InputError):
-    """A gain that cannot be used."""
+    """An invalid gain."""
 
     def __init__(self, law: str, gain: str, reason: str):
         super().__init__(f"gain {gain!r} of law {law!r}: {reason}")
@@ -102,30 +99,30 @@ def _checked(law: str, gain: Gain, chain: Chain, values: ArrayLike) -> Array:
 
 
 class Law(abc.ABC):
-    """From what the arm does and should do to joint efforts.
+    """Control law: joint efforts from state and reference.
 
-    A law is made away from the loop, where it may compile and allocate; `step` does neither. Gains never change
-    within a law: `with_gains` makes another one, and `LawSwitcher` moves from one to the other without a jump.
+    A law is constructed outside the loop, where it may compile and allocate; `step` does neither. The gains of a law
+    are fixed: `with_gains` makes another law, and `LawSwitcher` blends from one to the other.
 
     Args:
         chain: The arm.
         gains: By name, in place of the defaults; see `GAINS`.
         gravity: In the base frame [m/s²], shape (3,).
-        payload: What the tip holds.
+        payload: Held by the tip.
 
     Raises:
-        GainError: A gain that cannot be used.
+        GainError: An invalid gain.
     """
 
     name: ClassVar[str]
-    """How users and parameter files call it."""
+    """Name in parameter files."""
     GAINS: ClassVar[tuple[Gain, ...]]
     follows: ClassVar[bool] = True
-    """True: the arm is meant to be at the reference; False: it may be led away from it."""
+    """Whether the law follows the reference; False: the arm may be guided by hand."""
     stiff: ClassVar[bool] = True
-    """True: being far from the reference is a fault; False: the law yields to contact by design."""
+    """Whether a large tracking error is a fault; False: the law yields to contact by design."""
     cartesian: ClassVar[bool] = False
-    """True: acts along the axes of the tip, so singular configurations matter."""
+    """Whether the law acts along the axes of the tip, so that singularities matter."""
 
     def __init__(
         self,
@@ -148,7 +145,7 @@ class Law(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
-        """Sensible gains for this arm, from its masses."""
+        """Default gains for an arm, from its inertia."""
 
     @abc.abstractmethod
     def step(self, state: State, reference: Reference, dt: float) -> Array:
@@ -157,22 +154,22 @@ class Law(abc.ABC):
         NaN if the state or the reference is not finite.
 
         Args:
-            state: What the arm does now.
-            reference: What it should do now.
+            state: Measured or filtered.
+            reference: Desired.
             dt: Time since the last step [s].
         """
 
     def start(self, state: State, reference: Reference, tau: Array) -> None:  # noqa: B027
-        """Begins anew at a state, forgetting the past; laws with memory choose it to go on from the efforts `tau`."""
+        """Resets the law at a state; laws with an internal state choose it to continue from the efforts `tau`."""
 
     def with_gains(self, gains: Gains) -> Law:
-        """A law of the same kind with other gains; those not given stay."""
+        """The same law with other gains; gains that are not given stay."""
         merged: dict[str, ArrayLike] = {**self.gains, **gains}
         return type(self)(self.chain, merged, gravity=self.model.gravity, payload=self.model.payload)
 
     def with_payload(self, payload: Payload | None) -> Law:
-        """The same law for an arm that holds something else."""
+        """The same law with another payload."""
         return type(self)(self.chain, dict(self.gains), gravity=self.model.gravity, payload=payload)
 
-    def remember(self, other: Law) -> None:  # noqa: B027
-        """Takes over what a law of the same kind has learnt so far; called after `start`."""
+    def take_over(self, other: Law) -> None:  # noqa: B027
+        """Takes over the internal state of a law of the same class; called after `start`."""

@@ -1,9 +1,4 @@
-"""Laws that know the masses: gravity compensation, PD with gravity, computed torque, feedforward.
-
-Joint impedance: each joint a spring and a damper around the reference, and passive towards the world.
-
-Robust control: a sliding mode with a boundary layer, on top of one pass of RNEA.
-"""
+"""Model-based laws: gravity compensation, PD with gravity, feedforward, computed torque, impedance, sliding mode."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from .pid import BANDWIDTH, PD, feedback, feedback_kernel
 
 
 class GravityCompensation(Law):
-    """tau = g(q) − damping · qd: the arm stays where a hand leaves it. Ignores the reference."""
+    """tau = g(q) − damping · qd: the arm can be guided by hand and stays where it is left. Ignores the reference."""
 
     name = "gravity_compensation"
     GAINS = (Gain("damping", GainShape.JOINTS, "N m s/rad or N s/m", "effort against velocity"),)
@@ -36,7 +31,7 @@ class GravityCompensation(Law):
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
-        # Light to the hand: a joint that is let go slows down within about a second.
+        # Light to guide: a joint that is released slows down within about a second.
         return {"damping": 2.0 * typical_joint_inertia(chain, 2.0)}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
@@ -65,7 +60,7 @@ class PDGravity(PD):
 class Feedforward(PD):
     """tau = ID(q_ref, qd_ref, qdd_ref) + kp (q_ref − q) + kd (qd_ref − qd).
 
-    The model runs on the reference, which is free of noise; the gains only mend what it misses.
+    The model is evaluated at the reference, which is free of noise; the feedback corrects the rest.
     """
 
     name = "feedforward"
@@ -81,15 +76,15 @@ class Feedforward(PD):
         return tau
 
 
-def wanted_acceleration(q: Any, qd: Any, q_ref: Any, qd_ref: Any, qdd_ref: Any, kp: Any, kd: Any) -> Any:
-    """That of the reference, and what leads back to it, for one joint."""
+def desired_acceleration(q: Any, qd: Any, q_ref: Any, qd_ref: Any, qdd_ref: Any, kp: Any, kd: Any) -> Any:
+    """Reference acceleration plus feedback, for one joint."""
     return qdd_ref + feedback(q, qd, q_ref, qd_ref, kp, kd)
 
 
 class ComputedTorque(Law):
     """tau = ID(q, qd, qdd_ref + kp (q_ref − q) + kd (qd_ref − qd)): one pass of RNEA.
 
-    Its gains are accelerations: with an exact model every joint answers as s² + kd s + kp, whatever it carries.
+    Its gains are accelerations: with an exact model the error of a joint obeys s² + kd s + kp, whatever its inertia.
     """
 
     name = "computed_torque"
@@ -99,7 +94,7 @@ class ComputedTorque(Law):
     )
 
     def _prepare(self) -> None:
-        self._kernel: Any = self.model.bind_law(self.name, wanted_acceleration, ("kp", "kd"))
+        self._kernel: Any = self.model.bind_law(self.name, desired_acceleration, ("kp", "kd"))
         self._constants = (self.gains["kp"], self.gains["kd"], *self.model.inputs)
 
     @classmethod
@@ -113,15 +108,15 @@ class ComputedTorque(Law):
         return tau
 
 
-SOFTNESS = 10.0
+IMPEDANCE_FREQUENCY = 10.0
 """Natural frequency of the default springs [rad/s]: half that of the tracking laws."""
 
 
 class JointImpedance(Law):
     """tau = M qdd_ref + C(q, qd) qd_ref + g + stiffness (q_ref − q) + damping (qd_ref − qd).
 
-    The arm keeps its own inertia, so nothing can pump energy out of it: pushed by the world, it gives back no more
-    than the springs store.
+    The arm keeps its own inertia, so the closed loop is passive: contact cannot extract more energy than the springs
+    store.
     """
 
     name = "joint_impedance"
@@ -138,8 +133,8 @@ class JointImpedance(Law):
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
-        inertia = typical_joint_inertia(chain, 2.0 * SOFTNESS)
-        return {"stiffness": SOFTNESS**2 * inertia, "damping": 2.0 * SOFTNESS * inertia}
+        inertia = typical_joint_inertia(chain, 2.0 * IMPEDANCE_FREQUENCY)
+        return {"stiffness": IMPEDANCE_FREQUENCY**2 * inertia, "damping": 2.0 * IMPEDANCE_FREQUENCY * inertia}
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
         q, qd, tau = state.q, state.qd, self._tau
@@ -162,7 +157,7 @@ def robust_acceleration(
     robustness: Any,
     per_layer: Any,
 ) -> Any:
-    """Acceleration that brings one joint to the surface and keeps it there."""
+    """Acceleration that drives one joint to the sliding surface."""
     rate_error = qd_ref - qd
     surface = rate_error + slope * (q_ref - q)
     return qdd_ref + slope * rate_error + reach * surface + robustness * clamp(per_layer * surface, 1.0)
@@ -171,16 +166,16 @@ def robust_acceleration(
 class SlidingMode(Law):
     """tau = ID(q, qd, qdd_ref + slope ė + reach s + robustness · sat(s / layer)), with s = ė + slope e.
 
-    On the surface s = 0 the error dies out as exp(−slope t), whatever the masses. `robustness` must exceed the
-    acceleration that a wrong model causes. A pure sign would chatter; within the layer it is a straight line, which
-    leaves an error of at most layer / slope (Slotine and Li, Applied Nonlinear Control, 7.2).
+    On the surface s = 0 the error decays as exp(−slope t), whatever the masses. `robustness` must exceed the
+    acceleration caused by model errors. A pure sign function would chatter; the saturation is linear within the layer,
+    which leaves an error of at most layer / slope (Slotine and Li, Applied Nonlinear Control, 7.2).
     """
 
     name = "robust"
     GAINS = (
-        Gain("slope", GainShape.JOINTS, "1/s", "rate at which the error dies out on the surface"),
+        Gain("slope", GainShape.JOINTS, "1/s", "rate at which the error decays on the surface"),
         Gain("reach", GainShape.JOINTS, "1/s", "rate at which the surface is reached"),
-        Gain("robustness", GainShape.JOINTS, "rad/s² or m/s²", "disturbing acceleration that is overcome"),
+        Gain("robustness", GainShape.JOINTS, "rad/s² or m/s²", "disturbing acceleration that is compensated"),
         Gain("layer", GainShape.JOINTS, "rad/s or m/s", "thickness of the boundary layer", above_zero=True),
     )
 

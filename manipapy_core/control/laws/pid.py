@@ -1,4 +1,4 @@
-"""Laws that see each joint by itself and know nothing of masses: PD and PID."""
+"""Joint-space laws without a model: PD and PID."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .default_gains import joint_springs, largest_joint_inertia
 from .law import Gain, GainShape, Law
 
 BANDWIDTH = 20.0
-"""Natural frequency that laws with a model aim at [rad/s]; critically damped."""
+"""Natural frequency of model-based laws by default [rad/s]; critically damped."""
 
 KP = Gain("kp", GainShape.JOINTS, "N m/rad or N/m", "effort per position error")
 KD = Gain("kd", GainShape.JOINTS, "N m s/rad or N s/m", "effort per velocity error")
@@ -41,7 +41,7 @@ def feedback_kernel(n: int) -> Any:
 
 
 class PD(Law):
-    """tau = kp (q_ref − q) + kd (qd_ref − qd). Sags under gravity; here as the measure of the others."""
+    """tau = kp (q_ref − q) + kd (qd_ref − qd). Sags under gravity; the baseline for the other laws."""
 
     name = "pd"
     GAINS = (KP, KD)
@@ -68,17 +68,17 @@ def pid(
     error = q_ref - q
     others = kp * error - kd * qd
     before = others + integral
-    # A joint at its effort limit integrates only what leads it back.
-    stuck = switch(absolute(before) - effort) * switch(before * error)
-    total = clamp(integral + ki * error * dt * (1.0 - stuck), most)
+    # Anti-windup: a joint at its effort limit integrates only errors that reduce its effort.
+    saturated = switch(absolute(before) - effort) * switch(before * error)
+    total = clamp(integral + ki * error * dt * (1.0 - saturated), most)
     return others + total, total
 
 
 class PID(Law):
     """tau = kp e + ∫ ki e dt − kd qd, with e = q_ref − q.
 
-    The derivative is that of the measurement, so a step of the reference does not kick. The integral is kept as an
-    effort, clamped, and stands still for a joint whose effort is at its limit while the error pushes further.
+    The derivative acts on the measurement, so a step of the reference causes no kick. The integral is kept as an
+    effort, clamped, and paused for a joint at its effort limit while the error would increase the effort.
     """
 
     name = "pid"
@@ -110,23 +110,23 @@ class PID(Law):
         result = self._result
         self._dt[0] = dt
         if not self._kernel(state.q, state.qd, reference.q, self._integral, *self._constants, self._dt, result):
-            # The integral keeps what it had: NaN must not stay in the memory of the law.
+            # The integral stays unchanged: NaN must not enter the state of the law.
             self._tau.fill(math.nan)
             return self._tau
         np.copyto(self._integral, result[1])
         return result[0]
 
     def start(self, state: State, reference: Reference, tau: Array) -> None:
-        """The integral takes what the other terms lack of `tau`, as far as it may."""
+        """Sets the integral so that the law continues from `tau`, within the limit of the integral."""
         kp, _, kd = self._constants[:3]
         others = kp * (reference.q - state.q) - kd * state.qd
         self._integral[:] = np.clip(tau - others, -self._most, self._most)
 
     @property
     def integral(self) -> Array:
-        """Effort of the integral now [N m or N], shape (n,)."""
+        """Effort of the integral [N m or N], shape (n,)."""
         return self._integral.copy()
 
-    def remember(self, other: Law) -> None:
+    def take_over(self, other: Law) -> None:
         if isinstance(other, PID):
             self._integral[:] = np.clip(other._integral, -self._most, self._most)

@@ -1,7 +1,4 @@
-"""From one law to another, or to other gains, without a jump of the torque.
-
-Every law by its name.
-"""
+"""Registry of control laws by name, and the switch between laws without a jump of the efforts."""
 
 from __future__ import annotations
 
@@ -25,22 +22,22 @@ from .pid import PD, PID
 
 
 class LawSwitcher:
-    """Runs one law, and after a change lets the difference to the last efforts die out.
+    """Runs one law, and blends out the difference to the last efforts after a change of law.
 
-    At the first tick of a new law its effort is compared with what the arm got last. That difference is added and
-    fades over the blend time. Only one law runs at a time, so a faulty law has no say once it is replaced, and the
-    transition is just as smooth from a hold or from a clipped effort.
+    At the first tick of a new law, the difference between the last efforts and its own is stored as an offset, which
+    fades over the blend time. Only one law runs at a time, so a faulty law has no effect once it is replaced, and the
+    transition is as smooth from a hold or from clipped efforts.
 
     Args:
         law: The first law.
-        blend_time: How long a difference takes to fade [s].
+        blend_time: Time in which the offset fades [s].
     """
 
     def __init__(self, law: Law, blend_time: float = 0.2):
         self.law = law
         self.blend_time = positive(blend_time, "blend_time", "s")
         self._last = np.zeros(law.chain.n)
-        """What the arm got in the last tick."""
+        """Efforts of the last tick."""
         self._offset, self._tau = np.zeros(law.chain.n), np.zeros(law.chain.n)
         self._elapsed = self.blend_time
         self._former: Law | None = law
@@ -48,31 +45,31 @@ class LawSwitcher:
 
     @property
     def blending(self) -> bool:
-        """True while a difference to the former law has not faded."""
+        """Whether the offset to the former law has not faded yet."""
         return self._former is not None or self._elapsed < self.blend_time
 
     @property
     def starting(self) -> bool:
-        """True: the next step begins with a law, so it must be told what was `applied`."""
+        """Whether the next step starts a law, so that `applied` must be called first."""
         return self._former is not None
 
     def switch(self, law: Law) -> None:
-        """Another law from the next step on."""
+        """Switches to another law with the next step."""
         self._former = self._former or self.law
         self.law = law
 
     def restart(self) -> None:
-        """The same law, started anew at the next step: after a hold, or when the reference jumped."""
+        """Restarts the law with the next step: after a hold, or a jump of the reference."""
         self._former = self._former or self.law
 
     def applied(self, tau: Array) -> None:
-        """What the arm really got in this tick [N m or N]; where the next law starts from."""
+        """Sets the efforts of the last tick [N m or N], from which the next law starts."""
         self._last[:] = tau
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
-        """Efforts of the law and what is left of the last change [N m or N], shape (n,): a buffer."""
+        """Efforts of the law plus the remaining offset [N m or N], shape (n,): a buffer."""
         if self._former is not None:
-            return self._take_over(self._former, state, reference, dt)
+            return self._start_law(self._former, state, reference, dt)
         tau = self.law.step(state, reference, dt)
         if self._elapsed >= self.blend_time:
             return tau
@@ -81,22 +78,22 @@ class LawSwitcher:
         np.add(self._tau, tau, self._tau)
         return self._tau
 
-    def _take_over(self, former: Law, state: State, reference: Reference, dt: float) -> Array:
+    def _start_law(self, former: Law, state: State, reference: Reference, dt: float) -> Array:
         law, self._former = self.law, None
         law.start(state, reference, self._last)
         if law is not former and type(law) is type(former):
-            law.remember(former)
+            law.take_over(former)
         np.subtract(self._last, law.step(state, reference, dt), self._offset)
         self._elapsed = 0.0
         self._tau[:] = self._last
         if not np.isfinite(self._offset).all():
-            # Nothing to be continuous with: the guard shall see what the law says.
+            # No valid efforts to blend from: NaN goes to the guard.
             self._offset.fill(0.0)
             self._tau.fill(np.nan)
         return self._tau
 
     def _remaining(self) -> float:
-        """Share of the offset that is left: a cubic from 1 to 0 with level ends."""
+        """Remaining share of the offset: a cubic from 1 to 0 with zero slope at both ends."""
         u = min(self._elapsed / self.blend_time, 1.0)
         return (1.0 - u) ** 2 * (1.0 + 2.0 * u)
 
@@ -115,11 +112,11 @@ _ALL: tuple[type[Law], ...] = (
 )
 
 LAWS: Mapping[str, type[Law]] = MappingProxyType({law.name: law for law in _ALL})
-"""Classes by the names that parameter files use."""
+"""Classes by name, as in parameter files."""
 
 
 class UnknownLaw(InputError):
-    """A law name that does not exist."""
+    """No law has this name."""
 
     def __init__(self, name: str):
         super().__init__(f"no control law {name!r}; there are: {', '.join(LAWS)}")
@@ -134,19 +131,19 @@ def make_law(
     gravity: ArrayLike = GRAVITY,
     payload: Payload | None = None,
 ) -> Law:
-    """A law for this arm, with default gains where none are given.
+    """Makes a law, with default gains where none are given.
 
-    Compiles what it needs, so make it away from the loop.
+    Compiles kernels: call it outside the loop.
 
     Args:
         name: One of `LAWS`.
         gains: By name, in place of the defaults.
         gravity: In the base frame [m/s²], shape (3,).
-        payload: What the tip holds.
+        payload: Held by the tip.
 
     Raises:
         UnknownLaw: There is no law of this name.
-        GainError: A gain that cannot be used.
+        GainError: An invalid gain.
     """
     return law_class(name)(chain, gains, gravity=gravity, payload=payload)
 

@@ -1,4 +1,4 @@
-"""The 1 kHz loop: a punctual thread and its statistics."""
+"""The periodic loop: a real-time thread and its timing statistics."""
 
 from .loop import Histogram, LoopReport, LoopSettings, LoopStuck, PeriodicLoop, Spread
 from .realtime import RealtimeReport, enter_realtime

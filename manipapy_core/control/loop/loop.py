@@ -1,7 +1,4 @@
-"""Times of a loop in bounded memory: what is late, by how much, how often.
-
-A loop at a fixed rate on its own thread: absolute deadlines, missed cycles skipped and counted.
-"""
+"""Periodic loop on its own thread: absolute deadlines, missed cycles skipped and counted, timing histograms."""
 
 from __future__ import annotations
 
@@ -12,16 +9,16 @@ from dataclasses import dataclass, replace
 
 from ...checks import positive
 from ...errors import InputError, ManipapyError
-from .realtime import QuietInterpreter, RealtimeReport, Waiting, enter_realtime
+from .realtime import DeadlineWait, RealtimeInterpreter, RealtimeReport, enter_realtime
 
 BINS = 2000
 BIN_NS = 1000
-"""One bin per microsecond up to two milliseconds; the last one takes all that is longer."""
+"""One bin per microsecond up to two milliseconds; the last bin takes all longer times."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A distribution of times in a few numbers, all in microseconds."""
+    """Summary of a distribution of times [µs]."""
 
     count: int
     mean: float
@@ -32,7 +29,7 @@ class Spread:
 
 
 class Histogram:
-    """Counts of times. One thread records; others may ask at any moment."""
+    """Histogram of times. One thread records; others may read at any time."""
 
     def __init__(self) -> None:
         self._counts = [0] * (BINS + 1)
@@ -48,7 +45,7 @@ class Histogram:
             self._largest = nanoseconds
 
     def longer_than(self, microseconds: float) -> int:
-        """How many were longer [µs], to the resolution of a bin."""
+        """Number of times longer than a limit [µs], to the resolution of a bin."""
         return sum(self._counts[min(int(microseconds * 1000) // BIN_NS, BINS) :])
 
     def spread(self) -> Spread:
@@ -69,18 +66,18 @@ class Histogram:
         return self._largest / 1000.0
 
 
-HOUSEKEEPING = 1.0
-"""Young garbage is collected this often, right after a tick [s]."""
+COLLECT_PERIOD = 1.0
+"""Time between collections of young garbage, right after a tick [s]."""
 
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """How a loop keeps time."""
+    """Timing and scheduling of a loop."""
 
     period: float = 1e-3
-    """Between ticks [s]."""
+    """Time between ticks [s]."""
     spin: float = 1e-4
-    """Waiting awake before each deadline [s]: the operating system wakes threads late by about as much."""
+    """Busy wait before each deadline [s]: the operating system wakes threads late by about this time."""
     priority: int | None = 80
     """Of SCHED_FIFO, 1 to 99; None leaves the scheduler alone."""
     lock_memory: bool = True
@@ -88,8 +85,8 @@ class LoopSettings:
     failures_allowed: int = 100
     """Ticks in a row that may raise before the loop gives up."""
     phase: float | None = None
-    """When ticks begin within the period, counted on the monotonic clock [s]; None: wherever the loop happens to start.
-    Loops of several processes on one machine can so take turns instead of meeting each other halfway."""
+    """Phase of the ticks within the period, on the monotonic clock [s]; None: from the start of the loop. Different
+    phases keep the loops of several processes on one machine from ticking at the same time."""
 
     def __post_init__(self) -> None:
         positive(self.period, "period", "s")
@@ -101,37 +98,37 @@ class LoopSettings:
 
 @dataclass(frozen=True)
 class LoopReport:
-    """How a loop has been doing since the last report."""
+    """Timing of a loop since the last report."""
 
     ticks: int
     missed: int
     """Cycles that were skipped because the one before took too long or the thread got no processor."""
     rate: float
-    """Ticks per second achieved [1/s]."""
+    """Ticks per second [1/s]."""
     lateness: Spread
-    """Of the start of ticks after their deadlines [µs]."""
+    """Start of ticks after their deadlines [µs]."""
     work: Spread
-    """Time that ticks took [µs]."""
+    """Duration of ticks [µs]."""
     late_ticks: int
     """Ticks that began more than half a period late."""
     realtime: RealtimeReport | None
     """None before the first tick."""
     failure: BaseException | None
-    """What a tick raised last."""
+    """Last exception of a tick; None if there was none."""
 
 
 class PeriodicLoop:
     """Calls a function at a fixed rate until it is stopped.
 
-    A cycle that cannot begin in its own period is skipped and counted; the loop never hurries to catch up. A tick
-    that raises does not end the loop: `on_failure` is told, which should leave the arm in a state that later ticks
-    can hold. Only when nothing but failures comes, the loop gives up.
+    A cycle that cannot begin in its own period is skipped and counted; missed ticks are not made up for. A tick
+    that raises does not end the loop: `on_failure` is called, which should leave the arm in a state that later ticks
+    can hold. After `failures_allowed` failures in a row the loop ends.
 
     Args:
         tick: Called with the time of the monotonic clock [s].
-        settings: Rate and punctuality.
-        on_failure: Called in the loop with what a tick raised.
-        name: Of the thread.
+        settings: Timing and scheduling.
+        on_failure: Called in the loop with the exception of a tick; without it, a failure ends the loop.
+        name: Name of the thread.
     """
 
     def __init__(
@@ -144,7 +141,7 @@ class PeriodicLoop:
     ):
         self.settings = settings or LoopSettings()
         self.failure: BaseException | None = None
-        """What a tick raised last; None if nothing ever did."""
+        """Last exception of a tick; None if there was none."""
         self._tick, self._on_failure = tick, on_failure
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -163,7 +160,7 @@ class PeriodicLoop:
         """Ends the loop after the present tick and waits for its thread.
 
         Raises:
-            LoopStuck: The tick did not come back in time [s].
+            LoopStuck: The tick did not return within the timeout [s].
         """
         self._stop.set()
         if self._thread.ident is None or self._thread is threading.current_thread():
@@ -173,7 +170,7 @@ class PeriodicLoop:
             raise LoopStuck(self._thread.name, timeout)
 
     def report(self) -> LoopReport:
-        """What happened since the last report; any thread may ask."""
+        """Timing since the last report; for any thread."""
         window, self._window = self._window, _Window()
         seconds = (time.monotonic_ns() - window.since) * 1e-9
         return LoopReport(
@@ -189,21 +186,21 @@ class PeriodicLoop:
 
     def _run(self) -> None:
         try:
-            waiting = Waiting.best(awake=self.settings.spin > 0.0)
+            waiting = DeadlineWait.best(spin=self.settings.spin > 0.0)
             granted = enter_realtime(self.settings.priority, self.settings.lock_memory)
             if waiting.refused is not None:
                 granted = replace(granted, refused=(*granted.refused, waiting.refused))
             self._realtime = granted
-            with QuietInterpreter() as interpreter:
+            with RealtimeInterpreter() as interpreter:
                 self._cycle(interpreter, waiting)
         except BaseException as error:
             self.failure = error
             raise
 
-    def _cycle(self, interpreter: QuietInterpreter, waiting: Waiting) -> None:
+    def _cycle(self, interpreter: RealtimeInterpreter, waiting: DeadlineWait) -> None:
         clock = time.monotonic_ns
         period, spin = round(self.settings.period * 1e9), round(self.settings.spin * 1e9)
-        failures, housekeeping = 0, clock()
+        failures, collected = 0, clock()
         deadline = clock() + period
         if self.settings.phase is not None:
             deadline += (round(self.settings.phase * 1e9) - deadline) % period
@@ -218,16 +215,16 @@ class PeriodicLoop:
             try:
                 self._tick(now * 1e-9)
                 failures = 0
-            except Exception as error:  # whatever a tick raises, the arm must go on being held
+            except Exception as error:  # whatever a tick raises, later ticks must hold the arm
                 failures += 1
                 if not self._fail(error, failures):
                     return
             done = clock()
             window.work.record(done - now)
             interpreter.end_tick()
-            if done - housekeeping > HOUSEKEEPING * 1e9:
+            if done - collected > COLLECT_PERIOD * 1e9:
                 interpreter.collect_young()
-                housekeeping = done
+                collected = done
                 done = clock()
             deadline += period
             if done >= deadline:
@@ -236,13 +233,13 @@ class PeriodicLoop:
                 deadline += skipped * period
 
     def _fail(self, error: Exception, failures: int) -> bool:
-        """False: give up."""
+        """Handles a failed tick; False: end the loop."""
         self.failure = error
         if self._on_failure is None or failures > self.settings.failures_allowed:
             return False
         try:
             self._on_failure(error)
-        except Exception as second:  # the one who should help needs help
+        except Exception as second:  # the failure handler failed as well
             second.__cause__ = error
             self.failure = second
             return False
@@ -250,7 +247,7 @@ class PeriodicLoop:
 
 
 class LoopStuck(ManipapyError):
-    """A loop whose tick does not come back."""
+    """The tick of a loop does not return."""
 
     def __init__(self, name: str, timeout: float):
         super().__init__(f"loop {name!r} did not end within {timeout:g} s: its tick blocks; find what it waits for")

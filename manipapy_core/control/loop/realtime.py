@@ -1,8 +1,6 @@
-"""Making a thread as punctual as this machine allows, and saying what it did not allow.
+"""Real-time execution: scheduling, locked memory, interpreter pauses kept out of the loop, and waits for deadlines.
 
-Keeping the interpreter's own pauses out of a loop.
-
-Waiting for a time: asleep, and awake for the last moment.
+Reports what the operating system has not granted.
 """
 
 from __future__ import annotations
@@ -23,19 +21,19 @@ from ...compiler.native_wait import NoNativeWait, wait_code
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 _CAP_IPC_LOCK = 14
 _locked: set[int] = set()
-"""Processes whose memory is locked, present and future; children do not inherit that. Once is enough, and even to find
-nothing left to do takes the system some thirty milliseconds."""
+"""Ids of processes whose memory is locked; children do not inherit the lock. A second call would take some thirty
+milliseconds even though it locks nothing."""
 
 
 @dataclass(frozen=True)
 class RealtimeReport:
-    """What was asked of the operating system and what it granted."""
+    """Real-time settings that the operating system has granted and refused."""
 
     scheduler: str
     """`SCHED_FIFO 80`, or `SCHED_OTHER` with the reason in `refused`."""
     memory_locked: bool
     refused: tuple[str, ...]
-    """What was not granted, each with its cure."""
+    """Settings that were not granted, each with its cure."""
 
 
 def enter_realtime(priority: int | None, lock_memory: bool) -> RealtimeReport:
@@ -43,13 +41,13 @@ def enter_realtime(priority: int | None, lock_memory: bool) -> RealtimeReport:
 
     Args:
         priority: Of SCHED_FIFO, 1 to 99; None leaves the scheduler alone.
-        lock_memory: Keep all memory in RAM, now and in future. Whoever can do so beforehand, at leisure and without a
-            priority, spares the loop a pause at its start.
+        lock_memory: Keep all present and future memory in RAM. Done beforehand by a thread without priority, it spares
+            the loop a pause at its start.
     """
     refused = []
     scheduler, locked = "SCHED_OTHER", False
     if lock_memory:
-        # First: to bring all memory in takes a tenth of a second and more, too long for a priority above other loops.
+        # First: loading all memory takes 0.1 s and more, too long with a priority above other loops.
         reason = _lock_memory()
         locked = reason is None
         if reason is not None:
@@ -84,7 +82,7 @@ def _lock_memory() -> str | None:
     if not hasattr(library, "mlockall"):
         return "memory locking: this operating system does not offer it"
     if not _may_lock_everything():
-        # With a bounded allowance the call may succeed now and every later allocation fail.
+        # With a bounded allowance the call may succeed and later allocations fail.
         return "memory locking: the allowance is bounded; put `memlock unlimited` into limits.conf"
     if library.mlockall(_MCL_CURRENT | _MCL_FUTURE) != 0:
         return f"memory locking: {os.strerror(ctypes.get_errno())}"
@@ -103,7 +101,7 @@ def _may_lock_everything() -> bool:
                 if line.startswith(b"CapEff:"):
                     return bool(int(line.split()[1], 16) >> _CAP_IPC_LOCK & 1)
     except OSError:
-        pass  # no such file system: nothing is known about capabilities
+        pass  # no /proc: capabilities are unknown
     return False
 
 
@@ -112,27 +110,26 @@ def libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-class QuietInterpreter:
-    """While in use: no garbage collection of its own accord, and a quick hand-over of the interpreter lock.
+class RealtimeInterpreter:
+    """Context in which the garbage collector is off and the switch interval of the interpreter lock (GIL) is short.
 
-    The garbage collector is switched off and what exists is frozen; young garbage is collected when the loop has time.
-    Between ticks the interpreter lock is handed over to a thread that has waited for a twentieth of a millisecond
-    instead of five: others that compute would delay the loop by that much. During a tick they wait for a millisecond,
-    so that no tick is interrupted in its middle.
+    Existing objects are frozen; young garbage is collected when the loop has time. Between ticks the switch interval is
+    0.05 ms instead of 5 ms: a computing thread would delay the next tick by that much. During a tick it is 1 ms, so
+    that ticks are not interrupted.
     """
 
     SWITCH_INTERVAL = 5e-5
     """Between ticks [s]."""
     TICK_INTERVAL = 1e-3
-    """During a tick [s]. Threads read it whenever they begin to wait, which they do anew when the loop takes the lock.
-    Not longer, for the sake of ticks that let go of the lock and want it back."""
+    """During a tick [s]. Threads read it when they begin to wait, which they do again when the loop takes the lock. Not
+    longer, because of ticks that release the lock and need it back."""
     _lock = threading.Lock()
     _users = 0
     _enabled = True
     _interval = 0.005
     _quick = SWITCH_INTERVAL
 
-    def __enter__(self) -> QuietInterpreter:
+    def __enter__(self) -> RealtimeInterpreter:
         cls = type(self)
         with cls._lock:
             if cls._users == 0:
@@ -156,15 +153,15 @@ class QuietInterpreter:
                     gc.enable()
 
     def begin_tick(self) -> None:
-        """Keeps the lock until the tick is over."""
+        """Sets the longer switch interval of a tick."""
         sys.setswitchinterval(self.TICK_INTERVAL)
 
     def end_tick(self) -> None:
-        """Hands the lock over quickly."""
+        """Restores the short switch interval between ticks."""
         sys.setswitchinterval(self._quick)
 
     def collect_young(self) -> None:
-        """Collects what has become garbage lately: a fraction of a millisecond."""
+        """Collects the young generations; takes a fraction of a millisecond."""
         gc.collect(1)
 
 
@@ -172,7 +169,7 @@ _TIMER_ABSTIME = 1
 
 
 class AbsoluteSleep:
-    """Sleeps until a time of the monotonic clock, not for a time: what happens in between cannot add up."""
+    """Sleeps until a time of the monotonic clock: delays do not add up."""
 
     class _Timespec(ctypes.Structure):
         _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
@@ -183,7 +180,7 @@ class AbsoluteSleep:
         self._pointer = ctypes.byref(self._spec)
 
     def until(self, deadline_ns: int) -> None:
-        """Returns at or after the deadline of time.monotonic_ns; releases the interpreter meanwhile."""
+        """Returns at or after a time of time.monotonic_ns; releases the interpreter lock meanwhile."""
         if self._call is None:
             remaining = deadline_ns - time.monotonic_ns()
             if remaining > 0:
@@ -195,38 +192,38 @@ class AbsoluteSleep:
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """How a loop waits for its deadlines."""
+class DeadlineWait:
+    """How a loop waits for its deadlines: sleeping, then spinning."""
 
     until: Callable[[int, int], None]
-    """`until(wake, deadline)`: asleep until the first time of time.monotonic_ns, awake until the second [ns]."""
+    """`until(wake, deadline)`: sleeps until the first time of time.monotonic_ns, spins until the second [ns]."""
     refused: str | None
-    """Why the time awake is spent with the interpreter lock held, with the cure; None if it is not."""
+    """Why spinning holds the interpreter lock, with the cure; None if it does not."""
     code: Any = None
-    """Keeps machine code alive."""
+    """Keeps a reference to the machine code."""
 
     @classmethod
-    def best(cls, awake: bool) -> Waiting:
-        """The most punctual way that this machine offers.
+    def best(cls, spin: bool) -> DeadlineWait:
+        """The most accurate wait that is available on this machine.
 
         Args:
-            awake: Whether there is a time to be spent awake at all.
+            spin: Whether to spin before the deadline.
         """
-        asleep = AbsoluteSleep()
-        if not awake:
-            return cls(lambda _, deadline: asleep.until(deadline), None)
+        sleep = AbsoluteSleep()
+        if not spin:
+            return cls(lambda _, deadline: sleep.until(deadline), None)
         try:
             code = wait_code()
         except NoNativeWait as error:
-            return cls(_awake_in_python(asleep), f"waiting without the interpreter lock: {error}")
+            return cls(_spin_in_python(sleep), f"waiting without the interpreter lock: {error}")
         return cls(code.call, None, code)
 
 
-def _awake_in_python(asleep: AbsoluteSleep) -> Callable[[int, int], None]:
-    """Other threads that ask for the interpreter meanwhile get it in the middle of the tick that follows."""
+def _spin_in_python(sleep: AbsoluteSleep) -> Callable[[int, int], None]:
+    """Spins with the interpreter lock held; threads that request it meanwhile get it during the tick that follows."""
 
     def until(wake: int, deadline: int) -> None:
-        asleep.until(wake)
+        sleep.until(wake)
         while time.monotonic_ns() < deadline:
             pass
 
