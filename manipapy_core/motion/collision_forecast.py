@@ -150,9 +150,9 @@ class CollisionForecaster:
             self._world.change(snapshot)
             self._arm.change(snapshot)
         clearances = (self._world, self._arm)
-        crept = [clearance for clearance in clearances if clearance.measure(q)]
-        if crept:
-            return CollisionForecast(0.0, *crept[0].nearest(q))
+        at_floor = [clearance for clearance in clearances if clearance.measure(q)]
+        if at_floor:
+            return CollisionForecast(0.0, *at_floor[0].nearest(q))
         if path is not None and not _follows(path, q):
             path = None
         rows, times, drifts = self._rows(q, qd, path)

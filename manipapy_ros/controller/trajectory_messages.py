@@ -93,7 +93,7 @@ def trajectory_from_message(message: TrajectoryMessage, start_time: float | None
     joints = len(message.joint_names)
     positions = _rows("positions", points, joints)
     if positions is None and points:
-        raise _invalid("a trajectory needs positions; velocities alone do not say where to go")
+        raise _invalid("a trajectory needs positions; velocities alone do not define a goal")
     return JointTrajectory(
         [to_seconds(point.time_from_start) for point in points],
         np.zeros((0, joints)) if positions is None else positions,

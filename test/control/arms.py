@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 DT = 1e-3
 """[s]"""
 FAR_SIDE_TIMEOUT = 0.02
-"""After which drives hold by themselves when no efforts come [s]."""
+"""Command timeout after which the drives hold by themselves [s]."""
 
 # With the acceleration limits that come with the robots.
 UR5 = Robot.from_urdf("ur5").chain("base_link", "tool0")
@@ -58,7 +58,7 @@ def follow(
     *,
     plant: Chain | None = None,
 ) -> Array:
-    """Tracking errors of a law, one row per tick [rad]; the real arm may differ from the one the law knows."""
+    """Tracking errors of a law, one row per tick [rad]; the real arm may differ from the model of the law."""
     q, qd, _ = motion(0.0)
     arm = SimulatedArm(plant or law.chain, q, qd)
     reference = Reference.at_rest(q)
@@ -94,20 +94,20 @@ def random_motion(chain: Chain, seed: int) -> tuple[State, Reference]:
 
 @dataclass
 class Rig:
-    """A controller and a simulated arm, ticked together; everything that happened is kept."""
+    """A controller and a simulated arm, ticked together; records positions, velocities and efforts."""
 
     controller: ArmController
     arm: SimulatedArm
     now: float = 100.0
     measure: Callable[[Rig], tuple[Array, Array, float]] = field(default=lambda rig: rig.truth())
-    """What the controller is told; tests put faults here."""
+    """Measurement for the controller; tests inject faults here."""
     disturb: Callable[[Rig], Array] | None = None
-    """Efforts that the world adds [N m], shape (n,)."""
+    """External efforts [N m], shape (n,)."""
     q: list[Array] = field(default_factory=list)
     qd: list[Array] = field(default_factory=list)
     tau: list[Array] = field(default_factory=list)
     silence: float = 0.0
-    """How long the controller has sent nothing [s]."""
+    """Time since the controller sent efforts [s]."""
 
     @classmethod
     def of(cls, name: str = "ur5", settings: ControllerSettings | None = None, **plant: object) -> Rig:
@@ -128,7 +128,7 @@ class Rig:
 
     def tick(self, dt: float = DT) -> None:
         """One tick of the controller; its efforts act on the arm until the next, in steps of a millisecond."""
-        tau = self._held_by_the_far_side(self.controller.tick(self.now, *self.measure(self)), dt)
+        tau = self._efforts_of_drives(self.controller.tick(self.now, *self.measure(self)), dt)
         assert np.isfinite(tau).all(), "only finite numbers reach the arm"
         assert (np.abs(tau) <= self.chain.limits.effort + 1e-9).all(), "efforts stay within their limits"
         applied = tau.copy()
@@ -139,12 +139,12 @@ class Rig:
             self.tau.append(applied)
         self.now += dt
 
-    def _held_by_the_far_side(self, tau: Array | None, dt: float) -> Array:
-        """The efforts that reach the arm: without new ones the last, then those of drives with sensors of their own."""
+    def _efforts_of_drives(self, tau: Array | None, dt: float) -> Array:
+        """Efforts on the arm: without new ones the last, after the timeout those of the drives' own hold."""
         if tau is not None:
             self.silence = 0.0
             return tau
-        assert self.tau, "nothing is sent before the arm has been seen"
+        assert self.tau, "nothing is sent before the first joint state"
         hold = self._far_side
         hold.update(self.arm.state)
         if self.silence < FAR_SIDE_TIMEOUT <= self.silence + dt:
@@ -158,11 +158,11 @@ class Rig:
         return Hold(self.chain, BrakingLimits.of(self.chain, 2.0), payload=self.arm.model.payload)
 
     def mark(self) -> int:
-        """How many steps have been kept so far."""
+        """Number of recorded steps."""
         return len(self.q)
 
     def still_within(self, mark: int, seconds: float, speed: float = 0.02) -> bool:
-        """True: from so long after a mark on, no joint moved faster than `speed` [rad/s]."""
+        """Whether, from a time after a mark on [s], no joint moved faster than `speed` [rad/s]."""
         after = np.array(self.qd[mark + round(seconds / DT) :])
         assert len(after), "run the rig for longer"
         return bool((np.abs(after) < speed).all())

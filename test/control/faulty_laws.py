@@ -1,4 +1,4 @@
-"""Laws that misbehave from some moment on, for the guard to deal with."""
+"""Faulty control laws for tests of the guard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class FaultyLaw(ComputedTorque):
-    """Computed torque with something done to its efforts after a number of ticks."""
+    """Computed torque whose efforts are changed by a fault after a number of ticks."""
 
     name = "faulty"
 
@@ -30,7 +30,7 @@ class FaultyLaw(ComputedTorque):
 
 
 def push(joint: int, effort: float) -> Callable[[Array, int], Array]:
-    """A joint gets an effort that nobody asked for [N m]."""
+    """Adds an effort to a joint [N m]."""
 
     def fault(tau: Array, _: int) -> Array:
         tau = tau.copy()
@@ -41,7 +41,7 @@ def push(joint: int, effort: float) -> Callable[[Array, int], Array]:
 
 
 def force(joint: int, effort: float) -> Callable[[Array, int], Array]:
-    """A joint gets a fixed effort, whatever happens [N m]."""
+    """Sets a joint to a fixed effort [N m]."""
 
     def fault(tau: Array, _: int) -> Array:
         tau = tau.copy()

@@ -1,4 +1,4 @@
-"""The whole controller: modes, gains, payloads, and callers in other threads, by what the arm does."""
+"""The whole controller on a simulated arm: laws, gains, payloads, and requests from other threads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_following_law_brings_the_arm_to_its_goal(robot, law):
     assert np.abs(rig.arm.q - AWAY[robot]).max() < 0.01
 
 
-def test_noise_is_kept_off_the_efforts_by_the_filter():
+def test_filter_reduces_noise_of_the_efforts():
     def roughness(filter_settings):
         rig = Rig.of("ur5", ControllerSettings(filter=filter_settings))
         rng = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def test_gains_change_in_mid_motion_without_a_step():
     assert goal.outcome.succeeded and np.abs(np.diff(rig.tau, axis=0)).max() < 1.0
 
 
-def test_what_cannot_be_set_is_refused_and_changes_nothing():
+def test_invalid_settings_are_refused_and_change_nothing():
     rig = Rig.of("ur5").run(0.05)
     with pytest.raises(UnknownLaw):
         rig.controller.set_law("magic")
@@ -102,7 +102,7 @@ def test_what_cannot_be_set_is_refused_and_changes_nothing():
     assert goal.outcome.succeeded and rig.controller.status().law == "computed_torque"
 
 
-def test_an_arm_led_by_hand_stays_where_it_is_left():
+def test_hand_guided_arm_stays_where_it_is_left():
     rig = Rig.of("ur5", ControllerSettings(law="gravity_compensation")).run(0.1)
     rig.disturb = lambda _: np.array([4.0, 0, 0, 0, 0, 0])
     rig.run(0.6)
@@ -114,7 +114,7 @@ def test_an_arm_led_by_hand_stays_where_it_is_left():
     assert refused.outcome.code is ErrorCode.INVALID_GOAL and "gravity_compensation" in refused.outcome.text
 
 
-def test_from_leading_by_hand_to_a_stiff_law_while_the_arm_moves():
+def test_switch_from_hand_guiding_to_a_stiff_law_in_motion():
     rig = Rig.of("ur5", ControllerSettings(law="gravity_compensation")).run(0.1)
     rig.arm.qd[0] = 0.8
     rig.run(0.1)
@@ -128,7 +128,7 @@ def test_from_leading_by_hand_to_a_stiff_law_while_the_arm_moves():
     assert goal.outcome.succeeded
 
 
-def test_hold_stops_a_trajectory_on_its_path_and_a_led_arm_where_it_is():
+def test_hold_stops_a_trajectory_on_its_path_and_a_hand_guided_arm_in_place():
     rig = Rig.of("ur5").run(0.05)
     goal = rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
     rig.run(1.0)
@@ -147,7 +147,7 @@ def test_hold_stops_a_trajectory_on_its_path_and_a_led_arm_where_it_is():
     assert np.abs(rig.arm.q - before).max() < 0.1, "it can no longer be led away"
 
 
-def test_an_operator_s_stop_holds_until_the_reset():
+def test_operator_stop_holds_until_reset():
     rig = Rig.of("ur5").run(0.05)
     goal = rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
     rig.run(0.8)
@@ -165,7 +165,7 @@ def test_an_operator_s_stop_holds_until_the_reset():
     assert again.outcome.succeeded
 
 
-def test_a_payload_taken_up_is_carried_by_law_and_hold():
+def test_new_payload_is_compensated_by_law_and_hold():
     load = Payload(2.0, (0.0, 0.0, 0.08))
     rig = Rig.of("panda", payload=load)
     rig.controller.set_payload(load)
@@ -175,10 +175,10 @@ def test_a_payload_taken_up_is_carried_by_law_and_hold():
     assert goal.outcome.succeeded and np.abs(rig.arm.q - AWAY["panda"]).max() < 2e-3
     rig.controller.stop("test")
     rig.run(1.0)
-    assert np.abs(rig.arm.q - AWAY["panda"]).max() < 5e-3, "the hold knows of the load as well"
+    assert np.abs(rig.arm.q - AWAY["panda"]).max() < 5e-3, "the hold compensates the payload as well"
 
 
-def test_status_is_one_picture_of_one_tick():
+def test_status_is_a_snapshot_of_one_tick():
     rig = Rig.of("ur5").run(0.05)
     rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
     rig.run(1.0)
@@ -188,10 +188,10 @@ def test_status_is_one_picture_of_one_tick():
     assert np.allclose(status.error, status.q_ref - status.q) and status.verdict.text == "all checks passed"
     kept = status.tau.copy()
     rig.run(0.1)
-    assert np.array_equal(status.tau, kept), "a picture does not change"
+    assert np.array_equal(status.tau, kept), "a status does not change"
 
 
-def test_requests_pile_up_only_so_far_when_no_loop_runs():
+def test_inbox_is_bounded_when_no_loop_runs():
     controller = ArmController(UR5)
     for _ in range(INBOX_CAPACITY):
         controller.hold()
@@ -199,11 +199,13 @@ def test_requests_pile_up_only_so_far_when_no_loop_runs():
         controller.hold()
 
 
-def test_many_threads_at_once_against_a_running_loop():
+def test_requests_of_many_threads_against_a_running_loop():
     """Goals, laws, holds and status from five threads while the loop runs: the arm ends where the last goal is."""
-    # A busy machine may not run this loop for a while; that is another test's matter.
-    patient = GuardSettings(late_slow=8.0, late_hold=9.0, longest_tick=10.0, state_hold_after=8.0, state_stop_after=9.0)
-    controller, arm = ArmController(UR5, ControllerSettings(guard=patient)), SimulatedArm(UR5, HOME["ur5"])
+    # A busy machine may not run this loop for a while, which must not trip the guard here.
+    tolerant = GuardSettings(
+        late_slow=8.0, late_hold=9.0, longest_tick=10.0, state_hold_after=8.0, state_stop_after=9.0
+    )
+    controller, arm = ArmController(UR5, ControllerSettings(guard=tolerant)), SimulatedArm(UR5, HOME["ur5"])
     problems: list[BaseException] = []
 
     def tick(now):
@@ -226,7 +228,7 @@ def test_many_threads_at_once_against_a_running_loop():
     def goal():
         controller.submit(move(UR5, HOME["ur5"] + 0.05 * rng.normal(size=6), 1.0))
 
-    def look():
+    def read_status():
         status = controller.status()
         assert np.isfinite(status.tau).all()
 
@@ -235,7 +237,7 @@ def test_many_threads_at_once_against_a_running_loop():
         lambda: controller.set_law("pd_gravity"),
         lambda: controller.set_law("computed_torque"),
         controller.cancel,
-        look,
+        read_status,
     )
     threads = [threading.Thread(target=worker, args=(action,)) for action in actions]
     for thread in threads:
@@ -251,7 +253,7 @@ def test_many_threads_at_once_against_a_running_loop():
     assert np.abs(arm.q - HOME["ur5"] - 0.1).max() < 0.02
 
 
-def test_a_failure_around_the_controller_stops_the_arm():
+def test_failure_outside_the_controller_stops_the_arm():
     rig = Rig.of("ur5").run(0.05)
     goal = rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
     rig.run(1.0)
@@ -262,7 +264,7 @@ def test_a_failure_around_the_controller_stops_the_arm():
     assert isinstance(status.failure, OSError) and rig.still_within(rig.mark() - 300, 0.0)
 
 
-def test_a_limit_of_zero_is_refused_before_the_arm_falls():
+def test_effort_limit_of_zero_is_refused():
     weak = replace(UR5, limits=replace(UR5.limits, effort=np.array([150.0, 150.0, 0.0, 28.0, 28.0, 28.0])))
     with pytest.raises(InputError, match="elbow_joint"):
         ArmController(weak)

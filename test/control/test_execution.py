@@ -1,4 +1,4 @@
-"""Goals on a simulated arm: reached, cancelled, replaced, refused, aborted; and what the arm does afterwards."""
+"""Goals on a simulated arm: reached, cancelled, replaced, refused, aborted, and the motion afterwards."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_goal_is_reached_and_the_last_point_is_held():
 
 
 @pytest.mark.parametrize("carried", [0, 1, 2], ids=["linear", "cubic", "quintic"])
-def test_the_arm_follows_what_the_points_carry(carried):
+def test_interpolation_follows_the_fields_of_the_points(carried):
     r = rig(path_position=0.3)
     times = np.linspace(0.5, 2.5, 9)
     path = HOME_ + np.sin(0.5 * np.pi * (times - 0.5) / 2.0)[:, None] ** 2 * (AWAY_ - HOME_)
@@ -69,7 +69,7 @@ def test_the_arm_follows_what_the_points_carry(carried):
     assert np.abs(np.array([r.q[k] for k in at]) - path[1:-1]).max() < 0.02
 
 
-def test_jumbled_names_move_the_right_joints():
+def test_joint_order_does_not_matter():
     r = rig()
     order = [5, 2, 0, 4, 1, 3]
     zero = np.zeros((1, 6))
@@ -112,7 +112,7 @@ def test_cancel_holds_position_after_a_stop_on_the_path():
     assert goal.outcome.status is GoalStatus.CANCELED
     assert is_smooth(blocks) and np.abs(blocks[:, 2]).max() < 2.0 * UR5.limits.acceleration.max()
     assert r.still_within(mark, 1.8)
-    # All joints run proportionally on this path, so the arm left it if they no longer do.
+    # On this path all joints move in proportion, so a deviation shows that the arm left it.
     shares = (np.array(r.q[mark:]) - HOME_) / (AWAY_ - HOME_)
     assert np.ptp(shares, axis=1).max() < 5e-3
     assert 0.5 < shares[-1].mean() < 0.999, "it stopped on the way"
@@ -207,10 +207,10 @@ def test_a_refused_goal_does_not_disturb_the_one_under_way():
 
 
 def test_arm_is_still_after_a_path_tolerance_abort():
-    """Something holds the elbow: the goal is aborted with joint, error, tolerance and time, and the arm stays."""
+    """The elbow is blocked: the goal is aborted with joint, error, tolerance and time, and the arm stays."""
     r = rig()
-    asked = GoalTolerances(path=[JointTolerance("elbow_joint", 0.03)])
-    goal = r.controller.submit(move(UR5, AWAY_, 2.0), asked)
+    requested = GoalTolerances(path=[JointTolerance("elbow_joint", 0.03)])
+    goal = r.controller.submit(move(UR5, AWAY_, 2.0), requested)
     r.run(0.5)
     r.disturb = lambda rig: np.array([0, 0, 6.0 if rig.controller.status().goal else 0.0, 0, 0, 0])
     r.run(0.5)
@@ -224,8 +224,8 @@ def test_arm_is_still_after_a_path_tolerance_abort():
 
 def test_a_path_tolerance_on_velocity_is_checked_when_asked_for():
     r = rig()
-    asked = GoalTolerances(path=[JointTolerance("elbow_joint", -1.0, 0.05)])
-    goal = r.controller.submit(move(UR5, AWAY_, 2.0), asked)
+    requested = GoalTolerances(path=[JointTolerance("elbow_joint", -1.0, 0.05)])
+    goal = r.controller.submit(move(UR5, AWAY_, 2.0), requested)
     r.run(0.5)
     r.disturb = lambda _: np.array([0, 0, 10.0, 0, 0, 0])
     r.run(0.3)
@@ -235,8 +235,8 @@ def test_a_path_tolerance_on_velocity_is_checked_when_asked_for():
 
 def test_minus_one_switches_the_path_check_off():
     r = rig()
-    asked = GoalTolerances(path=[JointTolerance(name, -1.0) for name in NAMES])
-    goal = r.controller.submit(move(UR5, AWAY_, 2.0), asked)
+    requested = GoalTolerances(path=[JointTolerance(name, -1.0) for name in NAMES])
+    goal = r.controller.submit(move(UR5, AWAY_, 2.0), requested)
     r.run(0.5)
     r.disturb = lambda rig: np.array([0, 0, 5.0 if rig.now < 101.0 else 0.0, 0, 0, 0])
     r.run(2.5)
@@ -255,7 +255,7 @@ def test_a_goal_that_is_not_reached_in_time_is_aborted_with_the_reason():
     assert r.still_within(r.mark() - 500, 0.0)
 
 
-def test_a_goal_may_wait_for_ever():
+def test_goal_time_minus_one_waits_without_limit():
     r = rig("pd", path_position=0.5, goal_time=0.3)
     r.run(1.0)
     goal = r.controller.submit(move(UR5, HOME_, 1.0), GoalTolerances(goal_time=-1.0))

@@ -1,4 +1,4 @@
-"""Gains are checked when a law is made: what is wrong is named with law, gain, joint and unit."""
+"""Validation of gains when a law is made: errors name law, gain, joint and unit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_one_number_stands_for_all_joints():
     assert np.array_equal(make_law("pd", UR5, {"kp": 7.0}).gains["kp"], np.full(6, 7.0))
 
 
-def test_gains_cannot_be_changed_behind_the_back_of_the_law():
+def test_gains_of_a_law_are_read_only():
     law = make_law("pd", UR5)
     with pytest.raises(ValueError, match="read-only"):
         law.gains["kp"][0] = 1e6
@@ -66,7 +66,7 @@ CASES = (*BUNDLED.values(), RPRPRR, CONTINUOUS, PRISMATIC, MASSLESS_LINK)
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_default_gains_calm_every_robot_even_with_old_measurements(case):
+def test_default_gains_are_stable_with_delayed_measurements(case):
     """PD with gravity from random configurations, acting on a state one tick old: it must settle, not shake."""
     chain = chain_of(case)
     law = make_law("pd_gravity", chain)

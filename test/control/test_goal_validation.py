@@ -157,12 +157,12 @@ def test_ten_thousand_points_are_validated():
 
 def test_tolerances_zero_is_the_default_and_minus_one_checks_nothing():
     settings = ExecutionSettings(path_position=0.2, goal_position=0.02, goal_time=3.0)
-    asked = GoalTolerances(
+    requested = GoalTolerances(
         path=[JointTolerance("elbow_joint", 0.05), JointTolerance("wrist_1_joint", -1.0)],
         goal=[JointTolerance("elbow_joint", 0.0, 0.5)],
         goal_time=-1.0,
     )
-    limits = prepare(UR5, JointTrajectory(TIMES, POINTS, joint_names=NAMES), asked, settings=settings).tolerances
+    limits = prepare(UR5, JointTrajectory(TIMES, POINTS, joint_names=NAMES), requested, settings=settings).tolerances
     assert limits.path_position[[0, 2]].tolist() == [0.2, 0.05] and limits.path_position[3] > 1e9
     assert limits.goal_position.tolist() == [0.02] * 6 and limits.goal_velocity[2] == 0.5
     assert limits.goal_time > 1e9 and not limits.checks_path_velocity

@@ -1,4 +1,4 @@
-"""Measurements that are broken, old or from another time: what the arm does, not what a flag says."""
+"""Invalid, stale or wrongly stamped measurements: the motion of the arm, not only flags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manipapy_core.trajectory import BrakingLimits
 robots = pytest.mark.parametrize("robot", ARMS)
 STOP_TIME = {"ur5": 0.9, "panda": 0.4}
 """A stop from about 1 rad/s within the brake's acceleration takes so long [s]."""
-FORGOTTEN = Payload(mass=1.0, com=(0.0, 0.0, 0.05))
+UNKNOWN_PAYLOAD = Payload(mass=1.0, com=(0.0, 0.0, 0.05))
 
 
 def moving(robot="ur5"):
@@ -26,13 +26,13 @@ def moving(robot="ur5"):
     return rig, goal
 
 
-def carries_its_weight(rig):
-    """The efforts are those that hold the arm where it is: no zeros."""
+def compensates_gravity(rig):
+    """Whether the efforts compensate gravity."""
     weight = dynamics.gravity_forces(rig.chain, rig.arm.q)
     return np.abs(rig.tau[-1] - weight).max() < 0.05 * np.abs(weight).max()
 
 
-def poisoned(value, joint=2):
+def with_invalid(value, joint=2):
     def measure(rig):
         q, qd, stamp = rig.truth()
         q[joint] = value
@@ -43,22 +43,22 @@ def poisoned(value, joint=2):
 
 @robots
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_an_arm_whose_positions_become_nonsense_is_braked_blindly(robot, value):
+def test_invalid_positions_brake_the_arm_by_prediction(robot, value):
     rig, goal = moving(robot)
-    mark, seen = rig.mark(), rig.arm.q.copy()
-    rig.measure = poisoned(value)
+    mark, before = rig.mark(), rig.arm.q.copy()
+    rig.measure = with_invalid(value)
     rig.run(1.5)
     assert rig.still_within(mark, STOP_TIME[robot])
-    assert np.abs(rig.arm.q - seen).max() < 0.7
-    assert carries_its_weight(rig)
+    assert np.abs(rig.arm.q - before).max() < 0.7
+    assert compensates_gravity(rig)
     held = rig.controller.status().held
     assert (held.action, held.check) == (Action.STOP, Check.FINITE) and held.joint == rig.chain.joint_names[2]
     assert goal.outcome.status is GoalStatus.ABORTED and "not finite" in goal.outcome.text
 
 
-def test_a_single_broken_measurement_holds_the_arm_until_the_next_goal():
+def test_single_invalid_measurement_holds_the_arm_until_the_next_goal():
     rig, goal = moving()
-    rig.measure = poisoned(np.nan)
+    rig.measure = with_invalid(np.nan)
     rig.tick()
     rig.measure = lambda rig: rig.truth()
     mark = rig.mark()
@@ -71,21 +71,21 @@ def test_a_single_broken_measurement_holds_the_arm_until_the_next_goal():
 
 
 @robots
-def test_an_arm_whose_state_falls_silent_is_braked_and_stopped(robot):
+def test_missing_joint_states_brake_and_stop_the_arm(robot):
     rig, goal = moving(robot)
     frozen = rig.truth()
     mark = rig.mark()
     rig.measure = lambda _: frozen
     rig.run(1.5)
     assert rig.still_within(mark, STOP_TIME[robot])
-    assert carries_its_weight(rig)
+    assert compensates_gravity(rig)
     held = rig.controller.status().held
     assert (held.action, held.check) == (Action.STOP, Check.FRESH) and held.amount > 0.1
     assert "age of the joint state" in goal.outcome.text
 
 
-def test_without_prediction_the_silent_arm_would_have_run_away():
-    """The test above means something: gravity and PD on the last state seen would leave the arm coasting."""
+def test_without_prediction_the_arm_coasts():
+    """Counter-check of the test above: constant gravity compensation would let the arm coast."""
     rig, _ = moving()
     start = rig.arm.q.copy()
     weight = dynamics.gravity_forces(UR5, start)
@@ -94,35 +94,37 @@ def test_without_prediction_the_silent_arm_would_have_run_away():
     assert np.abs(rig.arm.qd).max() > 0.8
 
 
-@pytest.mark.parametrize("lost", ["silent", "nonsense"])
-def test_an_arm_lost_from_sight_is_left_to_drives_that_see_it(lost):
-    """Nobody told the controller of the payload, so what it predicts drifts away from the arm."""
-    rig = Rig.of("ur5", payload=FORGOTTEN)
+@pytest.mark.parametrize("lost", ["stale", "not finite"])
+def test_nothing_is_sent_after_a_stop_without_joint_states(lost):
+    """The payload is unknown to the controller, so its prediction drifts away from the arm."""
+    rig = Rig.of("ur5", payload=UNKNOWN_PAYLOAD)
     rig.run(0.05)
     rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
     rig.run(1.0)
     mark, frozen = rig.mark(), rig.truth()
-    rig.measure = poisoned(np.nan) if lost == "nonsense" else lambda _: frozen
+    rig.measure = with_invalid(np.nan) if lost == "not finite" else lambda _: frozen
     rig.run(1.5)
     assert rig.controller.status().held.action is Action.STOP
-    assert rig.silence == pytest.approx(1.5 - GuardSettings().state_stop_after, abs=0.003), "it went on sending blindly"
+    assert rig.silence == pytest.approx(1.5 - GuardSettings().state_stop_after, abs=0.003), (
+        "efforts were sent without a measurement"
+    )
     assert rig.still_within(mark, STOP_TIME["ur5"] + 0.1)
 
 
-def test_going_on_by_prediction_would_have_lost_the_arm():
-    """The test above means something: the same arm under efforts that hold the one that is believed in."""
-    arm, believed = (SimulatedArm(UR5, HOME["ur5"], payload=payload) for payload in (FORGOTTEN, None))
+def test_prediction_alone_diverges_with_an_unknown_payload():
+    """Counter-check of the test above: the arm under efforts that hold the predicted one."""
+    arm, predicted = (SimulatedArm(UR5, HOME["ur5"], payload=payload) for payload in (UNKNOWN_PAYLOAD, None))
     hold = Hold(UR5, BrakingLimits.of(UR5, 2.0))
-    hold.update(believed.state)
+    hold.update(predicted.state)
     hold.capture()
     for _ in range(1400):
         tau = hold.step(1e-3).copy()
         arm.step(tau, 1e-3)
-        believed.step(tau, 1e-3)
-    assert np.abs(believed.qd).max() < 1e-3 and np.abs(arm.qd).max() > 2.0
+        predicted.step(tau, 1e-3)
+    assert np.abs(predicted.qd).max() < 1e-3 and np.abs(arm.qd).max() > 2.0
 
 
-def test_an_arm_that_is_seen_again_gets_efforts_again():
+def test_efforts_resume_when_joint_states_return():
     rig, _ = moving()
     frozen = rig.truth()
     rig.measure = lambda _: frozen
@@ -133,10 +135,10 @@ def test_an_arm_that_is_seen_again_gets_efforts_again():
     assert rig.silence == 0.0
     mark = rig.mark()
     rig.run(1.0)
-    assert rig.still_within(mark, 0.5) and carries_its_weight(rig)
+    assert rig.still_within(mark, 0.5) and compensates_gravity(rig)
 
 
-def test_a_stop_waits_for_a_reset_even_when_the_state_is_back():
+def test_stop_lasts_until_reset_when_joint_states_return():
     rig, _ = moving()
     frozen = rig.truth()
     rig.measure = lambda _: frozen
@@ -147,7 +149,7 @@ def test_a_stop_waits_for_a_reset_even_when_the_state_is_back():
     refused = rig.controller.submit(move(UR5, HOME["ur5"], 2.0))
     rig.run(0.5)
     assert refused.outcome.code is ErrorCode.INVALID_GOAL and "reset it first" in refused.outcome.text
-    assert rig.still_within(mark, 0.0) and carries_its_weight(rig)
+    assert rig.still_within(mark, 0.0) and compensates_gravity(rig)
     rig.controller.reset()
     rig.run(0.1)
     assert rig.controller.status().held is None
@@ -156,7 +158,7 @@ def test_a_stop_waits_for_a_reset_even_when_the_state_is_back():
     assert goal.outcome.succeeded
 
 
-def test_a_gap_of_ten_milliseconds_is_ridden_out():
+def test_gap_of_ten_milliseconds_is_tolerated():
     rig, goal = moving()
     frozen = rig.truth()
     rig.measure = lambda _: frozen
@@ -183,13 +185,13 @@ def test_measurements_at_a_fifth_of_the_rate_are_enough():
 
 
 @pytest.mark.parametrize("shift", [-50.0, 0.5], ids=["back", "ahead"])
-def test_a_stamp_from_another_time_holds_the_arm(shift):
+def test_wrong_stamp_holds_the_arm(shift):
     """As when a simulation is reset, or when two machines disagree about the time."""
     rig, goal = moving()
     mark = rig.mark()
     rig.measure = lambda rig: (*rig.truth()[:2], rig.now + shift)
     rig.run(1.5)
-    assert rig.still_within(mark, STOP_TIME["ur5"]) and carries_its_weight(rig)
+    assert rig.still_within(mark, STOP_TIME["ur5"]) and compensates_gravity(rig)
     assert rig.controller.status().held.check is (Check.FRESH if shift < 0 else Check.CLOCK)
     assert goal.outcome is not None
 
@@ -200,27 +202,27 @@ def test_a_jump_of_the_clock_ends_the_goal_and_holds_the_arm(jump):
     mark = rig.mark()
     rig.now += jump
     rig.run(1.5)
-    assert rig.still_within(mark, STOP_TIME["ur5"]) and carries_its_weight(rig)
+    assert rig.still_within(mark, STOP_TIME["ur5"]) and compensates_gravity(rig)
     assert rig.controller.status().held.check is Check.CLOCK and goal.outcome is not None
     again = rig.controller.submit(move(UR5, HOME["ur5"], 2.0))
     rig.run(2.5)
-    assert again.outcome.succeeded, "on the new time everything works as before"
+    assert again.outcome.succeeded, "goals work on the new time"
 
 
-def test_nothing_is_sent_before_the_arm_has_been_seen():
+def test_nothing_is_sent_before_the_first_joint_state():
     rig = Rig.of("ur5")
-    nonsense = np.full(6, np.nan)
+    invalid = np.full(6, np.nan)
     for tick in range(10):
         now = 100.0 + 1e-3 * tick
-        assert rig.controller.tick(now, nonsense, np.zeros(6), now) is None
+        assert rig.controller.tick(now, invalid, np.zeros(6), now) is None
     waiting = rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
-    assert rig.controller.tick(100.01, nonsense, np.zeros(6), 100.01) is None
+    assert rig.controller.tick(100.01, invalid, np.zeros(6), 100.01) is None
     assert "no joint state has arrived" in waiting.outcome.text
     tau = rig.controller.tick(100.011, HOME["ur5"], np.zeros(6), 100.011)
-    assert np.allclose(tau, dynamics.gravity_forces(UR5, HOME["ur5"]), atol=0.1), "the first effort carries the weight"
+    assert np.allclose(tau, dynamics.gravity_forces(UR5, HOME["ur5"]), atol=0.1), "the first effort compensates gravity"
 
 
-def test_an_arm_that_moves_when_control_begins_is_slowed_down_not_jerked():
+def test_moving_arm_is_slowed_down_smoothly_at_the_start():
     rig = Rig.of("ur5")
     rig.arm.qd[:] = 0.5
     rig.run(1.5)

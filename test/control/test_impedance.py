@@ -1,4 +1,4 @@
-"""Impedance laws: springs of the stiffness that was asked for, and never a source of energy."""
+"""Impedance laws: stiffness as set, and passivity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ robots = pytest.mark.parametrize("robot", ARMS)
 
 
 def spring_energy(law, q, reference):
-    """What the springs of a law store [J], by a formula of its own."""
+    """Energy of the springs of a law [J], by an independent formula."""
     if law.name == "joint_impedance":
         return 0.5 * law.gains["stiffness"] @ (reference - q) ** 2
     error = lie.inverse(kinematics.forward(law.chain, q)) @ kinematics.forward(law.chain, reference)
@@ -25,7 +25,7 @@ def spring_energy(law, q, reference):
 @robots
 @pytest.mark.parametrize("name", ["joint_impedance", "cartesian_impedance"])
 def test_energy_of_a_released_arm_never_grows(robot, name):
-    """Kinetic energy plus what the springs store, from a deflected start in motion."""
+    """Kinetic energy plus spring energy, from a deflected start in motion."""
     chain = ARMS[robot]
     gains = {"stiffness": [10.0, 2.0, 0.5, 300.0, 900.0, 50.0]} if name == "cartesian_impedance" else None
     law = make_law(name, chain, gains)
@@ -36,14 +36,14 @@ def test_energy_of_a_released_arm_never_grows(robot, name):
         if tick % 5 == 0:
             energies.append(kinetic_energy(chain, arm.q, arm.qd) + spring_energy(law, arm.q, reference.q))
         arm.step(law.step(arm.state, reference, DT), DT)
-    # Sampling lets the energy ripple by a trace within a tick.
+    # Sampling lets the energy ripple slightly within a tick.
     assert np.diff(energies).max() < 2e-3 * energies[0]
     assert energies[-1] < 0.5 * energies[0]
 
 
 @robots
 @pytest.mark.parametrize("name", ["joint_impedance", "cartesian_impedance"])
-def test_no_push_gets_more_energy_out_than_it_put_in(robot, name):
+def test_impedance_is_passive_under_pushes(robot, name):
     """Passivity at the port to the world: ∫ push · velocity dt ≥ energy stored − energy at the start."""
     chain = ARMS[robot]
     law, reference = make_law(name, chain), Reference.at_rest(HOME[robot])
@@ -62,7 +62,7 @@ def test_no_push_gets_more_energy_out_than_it_put_in(robot, name):
             assert work > stored - 1e-3 * max(1.0, stored)
 
 
-def test_the_tip_gives_way_by_force_over_stiffness():
+def test_tip_deflection_is_force_over_stiffness():
     """A steady push along each axis of the tip moves it by force / stiffness, and nothing else."""
     stiffness = np.array([20.0, 20.0, 5.0, 400.0, 600.0, 800.0])
     law = make_law("cartesian_impedance", PANDA, {"stiffness": stiffness})
@@ -79,7 +79,7 @@ def test_the_tip_gives_way_by_force_over_stiffness():
         assert np.allclose(deflection, wrench / stiffness, atol=2e-4), axis
 
 
-def test_an_elbow_that_swings_comes_to_rest_while_the_hand_stays():
+def test_null_space_motion_decays_while_the_tip_stays():
     law, reference = make_law("cartesian_impedance", PANDA), Reference.at_rest(HOME["panda"])
     J = kinematics.body_jacobian(PANDA, HOME["panda"])
     arm = SimulatedArm(PANDA, HOME["panda"], 0.5 * np.linalg.svd(J)[2][-1])
@@ -93,7 +93,7 @@ def test_an_elbow_that_swings_comes_to_rest_while_the_hand_stays():
     assert furthest < 5e-3
 
 
-def test_an_orientation_error_near_a_half_turn_is_taken_the_short_way():
+def test_orientation_error_near_a_half_turn_takes_the_shorter_rotation():
     """The error is a rotation vector, not a difference of angles: the moment points about the true axis."""
     chain = ARMS["ur5"]
     law = make_law("cartesian_impedance", chain, {"stiffness": [1.0, 1.0, 1.0, 0.0, 0.0, 0.0], "damping": 0.0})

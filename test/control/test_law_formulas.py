@@ -85,22 +85,22 @@ def test_loaded_impedance_is_passive_dynamics_of_the_loaded_arm(seed):
 
 @arms
 @seeds
-def test_adaptive_is_the_regressor_times_its_belief(chain, seed):
+def test_adaptive_is_the_regressor_times_the_estimate(chain, seed):
     state, reference = random_motion(chain, seed)
     law = make_law("adaptive", chain)
-    belief = chain.inertial_parameters * np.random.default_rng(seed).uniform(0.8, 1.2, chain.inertial_parameters.size)
-    law.set_parameters(belief)
-    belief = law.parameters
+    estimate = chain.inertial_parameters * np.random.default_rng(seed).uniform(0.8, 1.2, chain.inertial_parameters.size)
+    law.set_parameters(estimate)
+    estimate = law.parameters
     slope, e, ed = law.gains["slope"], reference.q - state.q, reference.qd - state.qd
     qd_r, qdd_r = reference.qd + slope * e, reference.qdd + slope * ed
     s = qd_r - state.qd
     Y = dynamics.regressor(chain, state.q, state.qd, qdd_r, qd_ref=qd_r)
-    assert gap(law.step(state, reference, DT), Y @ belief + law.gains["kd"] * s) < 1e-11
-    grown = law.parameters - belief
+    assert gap(law.step(state, reference, DT), Y @ estimate + law.gains["kd"] * s) < 1e-11
+    grown = law.parameters - estimate
     direction = Y.T @ s
     inside = np.abs(grown) > 0
     assert inside.any()
-    assert (np.sign(grown[inside]) == np.sign(direction[inside])).all(), "learns along Yᵀ s"
+    assert (np.sign(grown[inside]) == np.sign(direction[inside])).all(), "adapts along Yᵀ s"
 
 
 @arms
@@ -136,13 +136,13 @@ def test_a_state_that_is_not_finite_gives_nan_and_leaves_no_trace(chain, name):
 
 @arms
 @pytest.mark.parametrize("name", sorted(set(LAWS) - {"pd", "pid"}))
-def test_at_rest_on_the_reference_every_model_law_carries_the_weight_and_no_more(chain, name):
+def test_model_laws_at_rest_on_the_reference_give_gravity_forces(chain, name):
     q = random_motion(chain, 3)[0].q
     tau = make_law(name, chain).step(State.at_rest(q), Reference.at_rest(q), DT)
     assert gap(tau, dynamics.gravity_forces(chain, q)) < 1e-11
 
 
-def test_null_damping_moves_no_tip_and_takes_energy():
+def test_null_damping_does_not_act_on_the_tip_and_dissipates():
     """The seventh joint of the Panda lets the elbow swing while the hand stays; only that swing is damped."""
     state = State.at_rest(HOME["panda"])
     J = kinematics.body_jacobian(PANDA, state.q)
@@ -158,6 +158,6 @@ def test_null_damping_moves_no_tip_and_takes_energy():
     assert swing @ damping(swing) < -0.01
     matrix = -np.array([damping(unit) for unit in np.eye(7)])
     assert np.allclose(matrix, matrix.T, atol=1e-9)
-    assert np.linalg.eigvalsh(matrix).min() > -1e-9, "a damping torque never gives energy"
+    assert np.linalg.eigvalsh(matrix).min() > -1e-9, "a damping torque adds no energy"
     sizes = np.linalg.eigvalsh(matrix)
     assert sizes[-2] < 0.01 * sizes[-1], "one direction of seven is damped"

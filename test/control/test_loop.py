@@ -1,4 +1,4 @@
-"""The loop: ticks at a rate, skips what it missed, survives failures, leaves nothing behind. Behaviour, not timing."""
+"""The periodic loop: rate, skipped cycles, failures, clean-up. Behaviour, not timing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAIN = LoopSettings(period=2e-3, spin=0.0, priority=None, lock_memory=False)
 def wait_until(condition, timeout=10.0):
     deadline = time.monotonic() + timeout
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "timeout"
         time.sleep(0.005)
 
 
@@ -37,7 +37,7 @@ def test_ticks_with_rising_times_until_it_is_stopped():
     assert not loop.running
     assert (np.diff(times) > 0.0).all()
     time.sleep(0.02)
-    assert len(times) == count, "not one tick after the stop"
+    assert len(times) == count, "no tick after the stop"
 
 
 def test_no_tick_before_its_deadline_and_none_made_up_for():
@@ -65,19 +65,19 @@ def test_no_tick_before_its_deadline_and_none_made_up_for():
 
 
 def test_an_exception_is_reported_and_the_loop_goes_on():
-    seen, ticks = [], []
+    errors, ticks = [], []
 
     def tick(now):
         ticks.append(now)
         if len(ticks) % 3 == 0:
             raise ValueError(f"tick {len(ticks)}")
 
-    loop = PeriodicLoop(tick, PLAIN, on_failure=seen.append)
+    loop = PeriodicLoop(tick, PLAIN, on_failure=errors.append)
     loop.start()
-    wait_until(lambda: len(seen) >= 5)
+    wait_until(lambda: len(errors) >= 5)
     assert loop.running
     loop.stop()
-    assert all(isinstance(error, ValueError) for error in seen)
+    assert all(isinstance(error, ValueError) for error in errors)
     assert isinstance(loop.failure, ValueError) and loop.failure.__traceback__ is not None
     assert loop.report().failure is loop.failure
 
@@ -86,27 +86,27 @@ def broken(_):
     raise RuntimeError("always")
 
 
-def test_without_anyone_to_tell_the_loop_ends_and_keeps_the_cause():
+def test_loop_without_failure_handler_ends_and_keeps_the_cause():
     loop = PeriodicLoop(broken, PLAIN)
     loop.start()
     wait_until(lambda: not loop.running)
     assert str(loop.failure) == "always"
 
 
-def test_a_loop_that_only_fails_gives_up():
-    seen = []
+def test_loop_ends_after_too_many_failures():
+    errors = []
     settings = LoopSettings(period=1e-3, spin=0.0, priority=None, lock_memory=False, failures_allowed=7)
-    loop = PeriodicLoop(broken, settings, on_failure=seen.append)
+    loop = PeriodicLoop(broken, settings, on_failure=errors.append)
     loop.start()
     wait_until(lambda: not loop.running)
-    assert len(seen) == 7
+    assert len(errors) == 7
 
 
-def test_a_helper_that_fails_itself_ends_the_loop_with_both_causes():
-    def no_help(error):
-        raise OSError("no help either") from None
+def test_failing_failure_handler_ends_the_loop_with_both_causes():
+    def fail_again(error):
+        raise OSError("handler failed") from None
 
-    loop = PeriodicLoop(broken, PLAIN, on_failure=no_help)
+    loop = PeriodicLoop(broken, PLAIN, on_failure=fail_again)
     loop.start()
     wait_until(lambda: not loop.running)
     assert isinstance(loop.failure, OSError) and str(loop.failure.__cause__) == "always"
@@ -127,7 +127,7 @@ def test_reports_cover_the_time_since_the_last_one():
     assert first.realtime.scheduler == "SCHED_OTHER" and first.realtime.refused == ()
 
 
-def test_nothing_is_left_behind():
+def test_loop_restores_interpreter_settings_and_threads():
     threads, collecting, interval = threading.active_count(), gc.isenabled(), sys.getswitchinterval()
     frozen = gc.get_freeze_count()
     for _ in range(5):
@@ -182,7 +182,7 @@ def test_a_tick_may_stop_its_own_loop():
 @pytest.mark.parametrize(
     "wrong", [{"period": 0.0}, {"period": 1e-3, "spin": 2e-3}, {"priority": 0}, {"priority": 100}, {"spin": -1e-4}]
 )
-def test_settings_that_mean_nothing_are_refused(wrong):
+def test_invalid_settings_are_refused(wrong):
     with pytest.raises(InputError):
         LoopSettings(**wrong)
 
@@ -217,7 +217,7 @@ def test_histogram_keeps_outliers_and_takes_no_memory_for_them():
     assert histogram.spread().largest == 1e9 and histogram.longer_than(1999.0) == 1
 
 
-def test_what_is_not_permitted_is_said_with_its_cure_and_the_loop_runs_all_the_same():
+def test_refused_realtime_settings_are_reported_and_the_loop_runs():
     """In a process without privileges: scheduling and memory locking are refused, ticks come."""
     script = """
         import os, resource, time

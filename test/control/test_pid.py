@@ -1,4 +1,4 @@
-"""The PID law against a plain loop over joints, and what its integral must not do."""
+"""The PID law against a plain loop over joints, and the limits of its integral."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_integral_is_clamped():
 
 
 def test_integral_stands_still_while_the_effort_is_at_its_limit():
-    """A reference out of reach for a minute must not be paid back for a minute."""
+    """A reference out of reach for a minute must not cause a minute of overshoot."""
     law = make_law("pid", UR5, {"integral_limit": 1e6})
     state = State.at_rest(HOME)
     far = Reference.at_rest(HOME + 50.0)
@@ -63,14 +63,14 @@ def test_integral_stands_still_while_the_effort_is_at_its_limit():
     assert (np.abs(law.integral) < UR5.limits.effort).all()
 
 
-def test_a_step_of_the_reference_does_not_kick_the_derivative():
+def test_reference_step_causes_no_derivative_kick():
     law = make_law("pid", UR5, {"ki": 0.0})
     state, still = State.at_rest(HOME), Reference.at_rest(HOME)
     moving = Reference(HOME.copy(), np.ones(6), np.zeros(6))
     assert np.array_equal(law.step(state, still, DT).copy(), law.step(state, moving, DT))
 
 
-def test_the_integral_carries_the_weight_in_the_end():
+def test_integral_compensates_gravity_in_steady_state():
     law, arm = make_law("pid", UR5), SimulatedArm(UR5, HOME)
     reference = Reference.at_rest(HOME)
     for _ in range(8000):
@@ -79,7 +79,7 @@ def test_the_integral_carries_the_weight_in_the_end():
     assert np.allclose(law.integral, dynamics.gravity_forces(UR5, HOME), atol=0.1)
 
 
-def test_starts_from_the_efforts_of_the_moment():
+def test_starts_from_the_present_efforts():
     law = make_law("pid", UR5)
     state, reference = State.at_rest(HOME), Reference.at_rest(HOME)
     weight = dynamics.gravity_forces(UR5, HOME)

@@ -44,7 +44,7 @@ def stored_energy(T_tip, T_goal):
 
 
 @given(vectors, vectors, st.floats(1e-3, 3.0))
-def test_springs_give_exactly_what_they_store(axis, translation, angle):
+def test_spring_wrench_is_the_gradient_of_the_energy(axis, translation, angle):
     """Wrench · twist = − d(energy)/dt for every small motion of the tip: also with unequal stiffness."""
     w = angle * np.array(axis) / np.linalg.norm(axis)
     T_tip = lie.exp_se3([0.3, -0.2, 0.5, 0.1, 0.2, 0.3])

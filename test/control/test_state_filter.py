@@ -1,4 +1,4 @@
-"""The Kalman filter against textbook matrices, the Riccati equation and plain sense."""
+"""The Kalman filter against textbook matrices, the Riccati equation and consistency of errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ both = pytest.mark.parametrize("with_velocity", [True, False], ids=["velocity", 
 
 
 @both
-def test_same_numbers_as_the_textbook(with_velocity):
+def test_filter_equals_textbook_matrices(with_velocity):
     """x and P by matrix formulas, with ticks of uneven length and some measurements missing."""
     rng = np.random.default_rng(0)
     filter_ = StateFilter(UR5, settings(with_velocity))
@@ -96,7 +96,7 @@ def test_velocity_from_noisy_positions_is_far_better_than_differences():
     assert error < 0.02 and error * 5 < differences
 
 
-def test_errors_are_as_large_as_the_covariance_says():
+def test_errors_are_consistent_with_the_covariance():
     """Noise of the stated size: the normalised error has the mean of a χ² with two degrees of freedom."""
     rng = np.random.default_rng(3)
     filter_ = StateFilter(UR5, FilterSettings(1e-3, 0.05, 5.0))

@@ -1,4 +1,4 @@
-"""Laws and gains change while the arm moves: the efforts must show no step."""
+"""Changes of laws and gains in motion: no step of the efforts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLLOWING = [name for name in LAWS if LAWS[name].follows]
 
 
 class Bench:
-    """An arm on a motion under a switcher; remembers the efforts."""
+    """An arm in motion under a switcher; records the efforts."""
 
     def __init__(self, law):
         self.switcher = LawSwitcher(law)
@@ -43,18 +43,18 @@ class Bench:
 def test_no_step_in_the_efforts_when_the_law_changes_in_mid_motion(first, second):
     bench = Bench(make_law(first, UR5))
     bench.run(600)
-    usual = bench.largest_step(300)
+    normal = bench.largest_step(300)
     bench.switcher.switch(make_law(second, UR5))
     bench.run(1)
     assert np.array_equal(bench.efforts[-1], bench.efforts[-2]), "the first tick repeats the last efforts"
     bench.run(399)
-    # The blend spreads the difference over 200 ticks; what the arm does meanwhile adds to it.
+    # The blend spreads the difference over 200 ticks; the motion of the arm adds to it.
     jump = np.abs(make_jump(first, second)).max()
-    assert (bench.largest_step(595) < 4.0 * usual + jump / 20).all()
+    assert (bench.largest_step(595) < 4.0 * normal + jump / 20).all()
 
 
 def make_jump(first, second):
-    """How far apart two laws are in that moment: what a hard switch would do to the arm."""
+    """Difference of the efforts of two laws at that time: the step of a hard switch."""
     bench = Bench(make_law(first, UR5))
     bench.run(600)
     other = make_law(second, UR5)
@@ -62,7 +62,7 @@ def make_jump(first, second):
 
 
 def test_a_hard_switch_would_have_been_a_large_step():
-    """The test above means something: these laws differ by newton metres in that moment."""
+    """Counter-check of the test above: the efforts of these laws differ by newton metres."""
     assert np.abs(make_jump("pd", "computed_torque")).max() > 5.0
 
 
@@ -71,14 +71,14 @@ def test_gains_change_without_a_step(name):
     law = make_law(name, UR5)
     bench = Bench(law)
     bench.run(600)
-    usual = bench.largest_step(300).max()
+    normal = bench.largest_step(300).max()
     gain = law.GAINS[0].name
     bench.switcher.switch(law.with_gains({gain: 1.5 * law.gains[gain]}))
     bench.run(400)
-    assert bench.largest_step(595).max() < 4.0 * usual + 0.1
+    assert bench.largest_step(595).max() < 4.0 * normal + 0.1
 
 
-def test_what_was_learnt_goes_along_with_new_gains():
+def test_internal_state_is_kept_with_new_gains():
     for name, memory in (("pid", "integral"), ("adaptive", "parameters")):
         law = make_law(name, UR5)
         bench = Bench(law)
@@ -136,11 +136,11 @@ def test_the_blend_time_must_be_a_time():
         LawSwitcher(make_law("pd", UR5), 0.0)
 
 
-def test_a_payload_that_is_taken_up_changes_the_belief_but_not_what_was_learnt():
+def test_new_payload_changes_the_first_estimate_but_keeps_the_adaptation():
     law = make_law("adaptive", UR5)
     law.set_parameters(1.1 * UR5.inertial_parameters)
-    learnt = law.parameters - UR5.inertial_parameters
+    change = law.parameters - UR5.inertial_parameters
     loaded = law.with_payload(Payload(0.5))
     fresh = loaded.parameters
     loaded.take_over(law)
-    assert np.allclose(loaded.parameters - fresh, learnt)
+    assert np.allclose(loaded.parameters - fresh, change)

@@ -1,4 +1,4 @@
-"""What each law is good for, on an arm that is integrated: accuracy, unknown loads, learning."""
+"""Tracking of each law on a simulated arm: accuracy, unknown payloads, adaptation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_following_law_follows(robot, name, worst):
 
 @robots
 @pytest.mark.parametrize("factor", [0.75, 1.3])
-def test_sliding_mode_shrugs_off_wrong_masses(robot, factor):
+def test_sliding_mode_is_robust_against_wrong_masses(robot, factor):
     plant = heavier(ARMS[robot], factor)
     assert rms(errors_of("robust", robot, plant=plant)) * 3 < rms(errors_of("computed_torque", robot, plant=plant))
 
@@ -62,7 +62,7 @@ def test_within_the_boundary_layer_the_effort_does_not_chatter(robot):
 
 
 def swing(start, amplitude, t):
-    """Sinusoids of different periods: a motion that never repeats itself within the test."""
+    """Sinusoids of different periods: a motion that does not repeat within the test."""
     rates = 2 * np.pi * np.linspace(0.35, 0.9, len(start))
     amplitude = amplitude / rates
     return (
@@ -74,7 +74,7 @@ def swing(start, amplitude, t):
 
 @pytest.mark.parametrize("robot", ["ur5", "panda"])
 @pytest.mark.parametrize("factor", [0.7, 1.3])
-def test_adaptive_law_learns_masses_that_are_thirty_percent_wrong(robot, factor):
+def test_adaptive_law_corrects_masses_that_are_thirty_percent_wrong(robot, factor):
     chain = ARMS[robot]
 
     def motion(t):
@@ -86,16 +86,16 @@ def test_adaptive_law_learns_masses_that_are_thirty_percent_wrong(robot, factor)
         law.set_parameters(factor * chain.inertial_parameters)
         return law, follow(law, motion, 12.0)
 
-    blind, learning = run(0.0), run(None)
+    fixed, adapting = run(0.0), run(None)
     first, last = slice(0, 1000), slice(-3000, None)
-    assert rms(learning[1][last]) * 10 < rms(blind[1][last]), "ten times better than without learning"
-    assert rms(learning[1][last]) * 3 < rms(learning[1][first]), "and better than in its first second"
+    assert rms(adapting[1][last]) * 10 < rms(fixed[1][last]), "ten times better than without adaptation"
+    assert rms(adapting[1][last]) * 3 < rms(adapting[1][first]), "and better than in its first second"
     q, qd, qdd = motion(3.3)
     truth = dynamics.inverse_dynamics(chain, q, qd, qdd)
     Y = dynamics.regressor(chain, q, qd, qdd)
     before = np.abs(Y @ (factor * chain.inertial_parameters) - truth).max()
-    after = np.abs(Y @ learning[0].parameters - truth).max()
-    assert after * 3 < before, "what it believes predicts the efforts of the true arm"
+    after = np.abs(Y @ adapting[0].parameters - truth).max()
+    assert after * 3 < before, "the estimate predicts the efforts of the true arm"
 
 
 def test_adaptive_error_energy_never_grows():
@@ -111,12 +111,12 @@ def test_adaptive_error_energy_never_grows():
         off = (law.parameters - truth) ** 2 / law._rate
         values.append(0.5 * s @ dynamics.mass_matrix(UR5, arm.q) @ s + 0.5 * off.sum())
         arm.step(law.step(arm.state, reference, DT), DT)
-    # Sampling lets it rise by a trace within a tick; the proof is for continuous time.
+    # Sampling lets it rise slightly within a tick; the proof is for continuous time.
     assert np.diff(values).max() < 1e-4 * values[0]
     assert values[-1] < values[0]
 
 
-def test_parameters_stay_within_their_bounds_whatever_happens():
+def test_parameters_stay_within_their_bounds():
     law = make_law("adaptive", UR5, {"adaptation": 100.0, "freedom": 0.2})
     arm, reference = SimulatedArm(UR5, HOME["ur5"], payload=Payload(5.0)), Reference.at_rest(HOME["ur5"])
     for _ in range(500):
@@ -126,7 +126,7 @@ def test_parameters_stay_within_their_bounds_whatever_happens():
         assert (np.abs(law.parameters - UR5.inertial_parameters) <= 0.2 * law._scale * (1 + 1e-9)).all()
 
 
-def test_a_known_payload_is_part_of_the_first_belief():
+def test_known_payload_is_part_of_the_first_estimate():
     load = Payload(2.0, (0.03, -0.02, 0.1), np.diag([0.02, 0.01, 0.015]))
     law = make_law("adaptive", PANDA, payload=load)
     q, qd, qdd = swing(HOME["panda"], 0.5, 0.7)

@@ -35,7 +35,7 @@ def test_a_joint_of_an_arm_has_the_inertia_of_its_mass_matrix():
     assert found.gain == pytest.approx(gain, rel=0.03) and found.period == pytest.approx(period, rel=0.02)
 
 
-def test_the_table():
+def test_ziegler_nichols_table():
     ultimate = UltimateGain(gain=100.0, period=0.5)
     p, pi, pid = (ziegler_nichols(ultimate, kind) for kind in (Kind.P, Kind.PI, Kind.PID))
     assert (p.kp, p.ki, p.kd) == (50.0, 0.0, 0.0)
@@ -57,7 +57,7 @@ def test_tuned_gains_settle_the_joint_that_they_were_found_on():
     assert max(path) < 1.8, "the rule is known for its overshoot, but it is bounded"
 
 
-def test_what_cannot_be_tuned_says_why():
+def test_tuning_errors_give_the_reason():
     with pytest.raises(InputError, match="lag"):
         SimulatedJoint(1.0, 1.0, 0.0)
     with pytest.raises(InputError, match="no joint"):

@@ -78,8 +78,8 @@ class PathClock:
         self.t += dt * 0.5 * (before + self.rate)
 
     def _approach(self, dt: float, target: float, most: float) -> None:
-        wanted = _clamp(RATE_GAIN * (target - self.rate), most)
-        change = self.rate_change + _clamp(wanted - self.rate_change, most * dt / RAMP)
+        desired = _clamp(RATE_GAIN * (target - self.rate), most)
+        change = self.rate_change + _clamp(desired - self.rate_change, most * dt / RAMP)
         rate = min(max(self.rate + dt * change, 0.0), 1.0)
         arrived = (target == 0.0 and rate < STANDSTILL) or (abs(target - rate) < 1e-6 and abs(change) < 1e-4)
         self.rate, self.rate_change = (target, 0.0) if arrived else (rate, change)

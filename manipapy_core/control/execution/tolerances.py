@@ -28,16 +28,16 @@ from .goal import (
 ERASE = -1.0
 
 
-def resolve(chain: Chain, settings: ExecutionSettings, asked: GoalTolerances | None) -> ResolvedTolerances:
+def resolve(chain: Chain, settings: ExecutionSettings, requested: GoalTolerances | None) -> ResolvedTolerances:
     """Arrays over all joints: 0 becomes the default, −1 no check.
 
     Raises:
         GoalRefused: A joint that the arm does not have, or a number that is neither −1 nor zero or above.
     """
-    asked = asked or GoalTolerances()
-    path = _resolve(chain, "path", asked.path, settings.path_position, settings.path_velocity)
-    goal = _resolve(chain, "goal", asked.goal, settings.goal_position, settings.goal_velocity)
-    goal_time = _number("goal_time", asked.goal_time, settings.goal_time)
+    requested = requested or GoalTolerances()
+    path = _resolve(chain, "path", requested.path, settings.path_position, settings.path_velocity)
+    goal = _resolve(chain, "goal", requested.goal, settings.goal_position, settings.goal_velocity)
+    goal_time = _number("goal_time", requested.goal_time, settings.goal_time)
     return ResolvedTolerances(path[0], path[1], goal[0], goal[1], goal_time)
 
 
@@ -71,15 +71,15 @@ def _number(what: str, value: float, default: float) -> float:
     return float(value)
 
 
-def excess(wanted: Any, actual: Any, allowed: Any) -> tuple[Any, Any]:
+def excess(desired: Any, actual: Any, allowed: Any) -> tuple[Any, Any]:
     """Error of one joint, and its excess over the tolerance."""
-    error = wanted - actual
+    error = desired - actual
     return error, absolute(error) - allowed
 
 
 @functools.cache
 def _excess_kernel(n: int) -> Any:
-    return compile_per_joint("excess", n, ("wanted", "actual", "allowed"), 2, excess)
+    return compile_per_joint("excess", n, ("desired", "actual", "allowed"), 2, excess)
 
 
 class ToleranceCheck:
@@ -91,11 +91,11 @@ class ToleranceCheck:
         self._result = np.zeros((2, chain.n))
         self._error, self._excess = self._result
 
-    def worst(self, wanted: Array, actual: Array, allowed: Array) -> int:
+    def worst(self, desired: Array, actual: Array, allowed: Array) -> int:
         """The joint furthest beyond its tolerance, or −1."""
-        if not self._kernel(wanted, actual, allowed, self._result):
+        if not self._kernel(desired, actual, allowed, self._result):
             # An error that is not a number is beyond any tolerance.
-            return int((~np.isfinite(wanted - actual)).argmax())
+            return int((~np.isfinite(desired - actual)).argmax())
         joint = int(self._excess.argmax())
         return joint if self._excess[joint] > 0.0 else -1
 
@@ -137,7 +137,7 @@ def follow(
     position, velocity, acceleration = full[:n], full[n : 2 * n], full[2 * n :]
     # d²q/dt² = q'' r² + q' dr/dt
     stretched = [a * (rate * rate) + v * change for v, a in zip(velocity, acceleration)]
-    excess = [absolute(wanted - actual) - most for wanted, actual, most in zip(position, q, allowed)]
+    excess = [absolute(desired - actual) - most for desired, actual, most in zip(position, q, allowed)]
     return [*full, *position, *(v * rate for v in velocity), *stretched, largest(excess)]
 
 

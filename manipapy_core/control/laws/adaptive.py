@@ -41,7 +41,7 @@ def _kernel(n: int) -> Any:
     return compile_per_joint("adaptive_reference", n, names, 4, reference_motion)
 
 
-def learn(
+def adapt(
     parameter: Sequence[Any],
     slope: Sequence[Any],
     rate: Sequence[Any],
@@ -58,9 +58,9 @@ def learn(
 
 
 @functools.cache
-def _learning_kernel() -> Any:
+def _adaptation_kernel() -> Any:
     inputs = [Input(name, (1,)) for name in ("parameter", "slope", "rate", "middle", "reach")]
-    return compile_formula("adaptive_learning", [*inputs, Input("dt", (1,), shared=True)], (1,), learn)
+    return compile_formula("adaptive_update", [*inputs, Input("dt", (1,), shared=True)], (1,), adapt)
 
 
 class Adaptive(Law):
@@ -98,7 +98,7 @@ class Adaptive(Law):
         self._first, self._parameters = first, first.copy()
         self._regressor: Any = bind(chain, "regressor")
         self._kernel: Any = _kernel(n)
-        self._learn: Any = _learning_kernel()
+        self._adapt: Any = _adaptation_kernel()
         self._Y, self._motion = np.zeros((n, first.size)), np.zeros((4, n))
         self._slopes, self._next, self._dt = np.zeros(first.size), np.zeros(first.size), np.zeros(1)
 
@@ -135,7 +135,7 @@ class Adaptive(Law):
         np.dot(surface, Y, self._slopes)
         self._dt[0] = dt
         constants = (self._rate, self._middle, self._reach, self._dt)
-        if self._learn(self._parameters, self._slopes, *constants, self._next):
+        if self._adapt(self._parameters, self._slopes, *constants, self._next):
             self._parameters, self._next = self._next, self._parameters
         return tau
 

@@ -84,8 +84,8 @@ def _checked(law: str, gain: Gain, chain: Chain, values: ArrayLike) -> Array:
         raise GainError(law, gain.name, f"{values!r} is not a list of numbers [{gain.unit}]") from None
     shape = gain.shape.shape(chain)
     if array.shape not in ((), shape):
-        wanted = f"{gain.shape.value}, shape {shape}" if shape else "one number"
-        raise GainError(law, gain.name, f"has shape {array.shape}; give {wanted} [{gain.unit}]")
+        expected = f"{gain.shape.value}, shape {shape}" if shape else "one number"
+        raise GainError(law, gain.name, f"has shape {array.shape}; give {expected} [{gain.unit}]")
     array = np.array(np.broadcast_to(array, shape))
     wrong = ~np.isfinite(array) | (array < 0.0) | (gain.above_zero & (array == 0.0))
     if wrong.any():

@@ -101,7 +101,7 @@ class PID(Law):
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
         gains = joint_gains(chain)
-        # Routh asks for ki < kp kd / inertia; a fifth of that keeps the damping.
+        # Routh: stable for ki < kp kd / inertia; a fifth of that keeps the damping.
         gains["ki"] = 0.2 * np.asarray(gains["kp"]) * np.asarray(gains["kd"]) / largest_joint_inertia(chain)
         gains["integral_limit"] = np.where(np.isfinite(chain.limits.effort), 0.7 * chain.limits.effort, 100.0)
         return gains

@@ -58,10 +58,10 @@ class Histogram:
         return Spread(count, self._total / count / 1000.0, p50, p99, p999, self._largest / 1000.0)
 
     def _quantile(self, counts: list[int], count: int, share: float) -> float:
-        seen = 0
+        counted = 0
         for bin_, entries in enumerate(counts[:BINS]):
-            seen += entries
-            if seen >= share * count:
+            counted += entries
+            if counted >= share * count:
                 return (bin_ + 1) * BIN_NS / 1000.0
         return self._largest / 1000.0
 
@@ -83,7 +83,7 @@ class LoopSettings:
     lock_memory: bool = True
     """Keep the memory of the process in RAM."""
     failures_allowed: int = 100
-    """Ticks in a row that may raise before the loop gives up."""
+    """Failed ticks in a row before the loop ends."""
     phase: float | None = None
     """Phase of the ticks within the period, on the monotonic clock [s]; None: from the start of the loop. Different
     phases keep the loops of several processes on one machine from ticking at the same time."""

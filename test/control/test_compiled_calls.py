@@ -1,4 +1,4 @@
-"""What the loop computes in one call, against the parts that it is made of."""
+"""Compiled calls of the loop against the functions that they combine."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from manipapy_core.control.loop.realtime import DeadlineWait, RealtimeInterprete
 from manipapy_core.trajectory import JointTrajectory, Spline
 
 RNG = np.random.default_rng(7)
-AWAKE = LoopSettings(period=2e-3, spin=5e-4, priority=None, lock_memory=False)
+SPINNING = LoopSettings(period=2e-3, spin=5e-4, priority=None, lock_memory=False)
 
 
 def wait_until(condition, timeout=20.0):
     deadline = time.monotonic() + timeout
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "timeout"
         time.sleep(0.005)
 
 
 @pytest.mark.parametrize("payload", [None, Payload(2.0, (0.01, 0.0, 0.05))], ids=["empty", "loaded"])
 @pytest.mark.parametrize("robot", ARMS)
-def test_computed_torque_in_one_call_is_inverse_dynamics_of_the_wanted_acceleration(robot, payload):
+def test_fused_computed_torque_is_inverse_dynamics_of_the_desired_acceleration(robot, payload):
     chain = ARMS[robot]
     law = make_law("computed_torque", chain, {"kp": 300.0, "kd": 30.0}, payload=payload)
     for seed in range(20):
         state, reference = random_motion(chain, seed)
-        wanted = reference.qdd + 300.0 * (reference.q - state.q) + 30.0 * (reference.qd - state.qd)
-        expected = dynamics.inverse_dynamics(chain, state.q, state.qd, wanted, payload=payload)
+        desired = reference.qdd + 300.0 * (reference.q - state.q) + 30.0 * (reference.qd - state.qd)
+        expected = dynamics.inverse_dynamics(chain, state.q, state.qd, desired, payload=payload)
         assert np.allclose(law.step(state, reference, DT), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_the_segment_after_the_last_is_the_one_that_is_searched_for():
+def test_segment_hint_gives_the_same_segment_as_a_search():
     times = np.cumsum(RNG.uniform(0.01, 0.3, 40))
     points = RNG.normal(size=(40, 3))
     spline, last = Spline(times, points, 0.0 * points, 0.0 * points), -1
@@ -59,8 +59,8 @@ def test_the_segment_after_the_last_is_the_one_that_is_searched_for():
 
 
 @pytest.mark.parametrize("speed", [1.0, 0.4])
-def test_a_goal_runs_alike_in_one_call_and_step_by_step(speed):
-    """A path tolerance on velocities takes the long way; one that is never reached changes nothing else."""
+def test_goal_runs_equally_on_fast_and_slow_path(speed):
+    """A path tolerance on velocities forces the slow path; a large one changes nothing else."""
     runs = []
     for velocity in (float("inf"), 1e6):
         settings = ControllerSettings(execution=ExecutionSettings(path_velocity=velocity))
@@ -78,7 +78,7 @@ def test_a_goal_runs_alike_in_one_call_and_step_by_step(speed):
     assert np.allclose(runs[0][0], runs[1][0], atol=1e-9) and np.allclose(runs[0][1], runs[1][1], atol=1e-6)
 
 
-def test_an_accepted_measurement_outlives_nonsense():
+def test_accepted_measurement_survives_an_invalid_one():
     guard, q = Guard(UR5), HOME["ur5"]
     guard.check_input(1.0, DT, q, 0.1 * q, 1.0)
     accepted = guard.accept()
@@ -88,13 +88,13 @@ def test_an_accepted_measurement_outlives_nonsense():
     assert isinstance(accepted, State) and np.array_equal(guard.accept().q, q + 1.0)
 
 
-def test_where_there_is_no_native_wait_the_loop_says_so_and_ticks(monkeypatch):
+def test_missing_native_wait_is_reported_and_the_loop_ticks(monkeypatch):
     monkeypatch.setattr(sys, "platform", "plan9")
     native_wait.wait_code.cache_clear()
     assert "plan9" in (DeadlineWait.best(spin=True).refused or "")
     assert DeadlineWait.best(spin=False).refused is None
     ticks = []
-    loop = PeriodicLoop(ticks.append, AWAKE)
+    loop = PeriodicLoop(ticks.append, SPINNING)
     loop.start()
     wait_until(lambda: len(ticks) > 20)
     loop.stop()
@@ -104,7 +104,7 @@ def test_where_there_is_no_native_wait_the_loop_says_so_and_ticks(monkeypatch):
     assert len(refused) == 1 and "plan9" in refused[0] and (np.diff(ticks) > 0.0).all()
 
 
-def test_others_wait_longer_for_the_interpreter_during_a_tick_than_between_ticks():
+def test_switch_interval_is_longer_during_a_tick():
     before = sys.getswitchinterval()
     with RealtimeInterpreter() as interpreter:
         between = sys.getswitchinterval()
