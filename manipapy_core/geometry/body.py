@@ -55,6 +55,8 @@ class GroupPair:
     second: int
     part_pairs: tuple[tuple[int, int], ...]
     """Indices of the parts within their groups."""
+    comes_near: bool = True
+    """Whether the parts came within twice `pairs.CLEARANCE` of each other in a random configuration."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,8 +55,8 @@ def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> Robo
             make_group(link, frame, parts, arrays[f"spheres/{link}"]) for link, (frame, parts) in solids.items()
         )
         pairs = tuple(
-            GroupPair(first, second, tuple(map(tuple, arrays[f"pairs/{number}"].tolist())))
-            for number, (first, second) in enumerate(arrays["pairs"].tolist())
+            GroupPair(first, second, tuple(map(tuple, arrays[f"pairs/{number}"].tolist())), bool(comes_near))
+            for number, (first, second, comes_near) in enumerate(arrays["pairs"].tolist())
         )
         ignored = {frozenset(names): reason for *names, reason in json.loads(str(arrays["ignored"]))}
     return RobotBody(chain, overshoot, groups, pairs, ignored)
@@ -82,7 +82,8 @@ def _packed(
             meshes = [part for part in parts if isinstance(part, ConvexMesh)]
             arrays |= {f"hull/{name}/{number}/{i}": mesh.vertices for i, mesh in enumerate(meshes)}
     arrays |= {f"pairs/{number}": np.array(pair.part_pairs) for number, pair in enumerate(pairs)}
-    arrays["pairs"] = np.array([(pair.first, pair.second) for pair in pairs], dtype=np.int64).reshape(-1, 2)
+    rows = [(pair.first, pair.second, pair.comes_near) for pair in pairs]
+    arrays["pairs"] = np.array(rows, dtype=np.int64).reshape(-1, 3)
     arrays["ignored"] = np.array(json.dumps([[*sorted(names), reason] for names, reason in ignored.items()]))
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)

@@ -1,8 +1,9 @@
-"""Spheres that cover the parts of a link, few of them and not much larger than it, with a proof.
+"""Covering spheres of a link: few, extending little beyond it, and proved to contain it.
 
-Space is divided into cells; those that may reach into a part must each lie inside one sphere, so that everything is
-covered, not only samples. A sphere about an inside point whose radius is its depth plus the overshoot reaches at most
-the overshoot beyond the surface. Such spheres are chosen greedily: always the one that covers most of what is left.
+A ball about an inside point whose radius is its depth plus the overshoot reaches at most the overshoot beyond the
+surface. Such balls are chosen greedily until they cover sample points; then space is subdivided into cubes until
+each lies outside the parts or inside one ball. Cubes for which neither holds become sample points, and more balls are
+chosen: what is returned is proved, not sampled.
 """
 
 from __future__ import annotations
@@ -10,35 +11,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import InputError, MissingPackage
+from ..errors import InputError
 from ..jit import njit
 from ..typing import Array
-from .hulls import spread_directions
-from .parts import Part, part_distance
+from .parts import Part, union_distance
+from .shapes import ConvexMesh
 
 SMALLEST_OVERSHOOT, LARGEST_OVERSHOOT = 0.005, 0.5
-"""[m]; below, there would be thousands of spheres."""
-CELL = 1.0 / 6.0
-"""Edge of the cells in which spheres are chosen, in overshoots."""
-SURFACE = 0.3
-"""Cells whose centres lie up to this far outside count as inside, in edges of a cell."""
-MARGIN = 0.1
-"""Chosen spheres hold the centres of cells by this share of the overshoot, so that they cover the space between."""
+"""[m]; below the smallest there would be thousands of spheres."""
+MARGIN = 0.05
+"""Sample points must lie this share of the overshoot inside a ball, so that what is between them is covered too."""
 FINEST = 1.0 / 32.0
 """Edge of the smallest cubes of the proof, in overshoots."""
 HALF_DIAGONAL = 0.5 * 3.0**0.5
 """Of a cube, in edges."""
-MOST_CELLS = 500_000
-"""Cells of large links are larger."""
-RIMS = 32
-"""Directions in which corners and rims are looked for, per part."""
-MOST_CANDIDATES = 3000
-MOST_WORK = 200_000_000
-"""Cells visited while the gains of all candidates are counted: large links get fewer candidates."""
-MOST_GAPS = 2000
-"""Gaps of the proof that are filled at a time."""
+CANDIDATES, CORNERS, SAMPLES = 150, 60, 300
+"""Per part, of links with few parts."""
+FEW_PARTS = 5
+"""Links with more get as many candidates and samples in all."""
 
 
 def cover(parts: Sequence[Part], overshoot: float) -> Array:
@@ -56,29 +47,21 @@ def cover(parts: Sequence[Part], overshoot: float) -> Array:
         raise InputError(
             f"overshoot is {overshoot!r}; give between {SMALLEST_OVERSHOOT:g} and {LARGEST_OVERSHOOT:g} m, such as 0.02"
         )
-    corners = np.concatenate([part.corners() for part in parts])
-    lower, upper = corners.min(axis=0), corners.max(axis=0)
-    edge = max(CELL * overshoot, float(np.prod(upper - lower + 0.02) / MOST_CELLS) ** (1.0 / 3.0))
-    edge = min(edge, 0.5 * overshoot)
-    origin = lower - 2.0 * edge
-    shape = np.ceil((upper + 2.0 * edge - origin) / edge).astype(np.int64) + 1
-    distance = _distances(parts, origin, edge, shape)
-    occupied = distance <= HALF_DIAGONAL * edge
-    depth = _depths(distance, occupied, edge)
-    centres, depths = _candidates(parts, depth, distance < 0.0, origin, edge)
-    near = distance <= SURFACE * edge
-    chosen = _greedy(centres, depths + (1.0 - MARGIN) * overshoot, origin, edge, near)
-    balls = np.column_stack([centres, depths + overshoot])[chosen]
-    gaps = uncovered(parts, balls, overshoot)
+    rng = np.random.default_rng(1)
+    centres = _candidates(parts, rng)
+    depths = -union_distance(parts, centres)
+    points = _samples(parts, rng)
+    chosen = _choose(centres, depths + overshoot * (1.0 - MARGIN), points)
+    spheres = _rows(centres[chosen], depths[chosen], overshoot)
+    gaps = uncovered(parts, spheres, overshoot)
     while len(gaps):
-        balls = np.concatenate([balls, _fill(parts, centres, depths, gaps, overshoot)])
-        gaps = gaps[_gap(gaps, balls) > -HALF_DIAGONAL * FINEST * overshoot]
-    filled = np.maximum(-_union(parts, balls[:, :3]), 0.0)
-    return np.column_stack([balls, filled])[np.argsort(-balls[:, 3], kind="stable")]
+        spheres = np.concatenate([spheres, _fill(parts, centres, depths, gaps, overshoot)])
+        gaps = gaps[_gap(gaps, spheres) > -HALF_DIAGONAL * FINEST * overshoot]
+    return spheres[np.argsort(-spheres[:, 3])]
 
 
 def uncovered(parts: Sequence[Part], spheres: Array, overshoot: float) -> Array:
-    """Centres of the smallest cubes that reach into the parts and that no single sphere is proved to hold.
+    """Centres of the smallest cubes that reach into the parts and that no single ball is proved to hold.
 
     Returns:
         [m], shape (cubes, 3); empty when the parts are proved to be covered.
@@ -91,15 +74,15 @@ def uncovered(parts: Sequence[Part], spheres: Array, overshoot: float) -> Array:
     eighths = np.stack(np.meshgrid(*3 * [[-0.25, 0.25]]), axis=-1).reshape(-1, 3)
     while True:
         half_diagonal = HALF_DIAGONAL * edge
+        cubes = cubes[union_distance(parts, cubes) <= half_diagonal]
         cubes = cubes[_gap(cubes, spheres) > -half_diagonal]
-        cubes = cubes[_union(parts, cubes) <= half_diagonal]
         if len(cubes) == 0 or edge <= FINEST * overshoot:
             return cubes
         cubes = (cubes[:, None] + edge * eighths).reshape(-1, 3)
         edge *= 0.5
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _gap(points: Array, spheres: Array) -> Array:
     """Distance of points to the nearest sphere, negative inside."""
     gaps = np.empty(len(points))
@@ -114,132 +97,115 @@ def _gap(points: Array, spheres: Array) -> Array:
     return gaps
 
 
-def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
-    """More spheres for what is left: of the candidates, or small ones where none of those reach."""
-    points = gaps[:: max(1, len(gaps) // MOST_GAPS)]
-    # A ball that holds the middle of a cube by its half diagonal holds the cube: every round makes progress.
-    radii = depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL)
-    squares = np.sum(points**2, axis=1)[:, None] + np.sum(centres**2, axis=1) - 2.0 * points @ centres.T
-    held_by = (squares < radii**2) & (radii > 0.0)
-    best = int(np.argmax(held_by.sum(axis=0)))
-    if held_by[:, best].any():
-        return np.column_stack([centres[[best]], depths[[best]] + overshoot])
-    return np.column_stack([points[:1], overshoot - _union(parts, points[:1])])
+def _rows(centres: Array, depths: Array, overshoot: float) -> Array:
+    return np.column_stack([centres, depths + overshoot, np.maximum(depths, 0.0)])
 
 
-def _union(parts: Sequence[Part], points: Array) -> Array:
-    """Signed distance to the union; inside, never deeper than the truth."""
-    distance = np.full(len(points), np.inf)
+def _candidates(parts: Sequence[Part], rng: np.random.Generator) -> Array:
+    """Inside points, also pushed away from the surface, where balls can be large."""
+    points = []
+    share = _share(parts)
     for part in parts:
-        np.minimum(distance, part_distance(part, points), out=distance)
-    return distance
+        inside = _inside(part, round(share * CANDIDATES), rng)
+        points += [inside, _pushed_inwards(part, inside), part.centre[None]]
+        # From corners and rims inwards: somewhere there is the largest ball that still reaches the corner.
+        sharp = _edges(part, round(share * CORNERS))
+        inwards = _pushed_inwards(part, part.centre + 0.98 * (sharp - part.centre)) - sharp
+        points += [sharp + share * inwards for share in np.linspace(0.1, 1.0, 10)]
+        middle = part.corners().mean(axis=0)
+        ends = part.T_frame_shape[:3, :3].T * np.ptp(part.local(part.corners()), axis=0)[:, None]
+        points += [middle + np.linspace(-0.5, 0.5, 41)[1:-1, None] * axis for axis in ends]
+    candidates = np.concatenate(points)
+    return candidates[union_distance(parts, candidates) < 0.0]
 
 
-def _distances(parts: Sequence[Part], origin: Array, edge: float, shape: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Signed distance of the centre of every cell to the nearest part, as far as it is near one [m]."""
-    distance = np.full(tuple(shape), np.float32(np.inf))
+def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
+    """Points of the parts: all through them, and on what is their common surface."""
+    points = []
+    count = round(_share(parts) * SAMPLES)
     for part in parts:
-        corners = part.corners()
-        first = np.maximum(np.floor((corners.min(axis=0) - origin) / edge).astype(np.int64) - 1, 0)
-        last = np.minimum(np.ceil((corners.max(axis=0) - origin) / edge).astype(np.int64) + 2, shape)
-        axes = [origin[axis] + edge * np.arange(first[axis], last[axis]) for axis in range(3)]
-        cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-        box = distance[first[0] : last[0], first[1] : last[1], first[2] : last[2]]
-        found = part_distance(part, cells.reshape(-1, 3)).reshape(box.shape)
-        # Rounded up: a cell that lies on the bound counts as occupied.
-        np.minimum(box, found.astype(np.float32) - np.float32(1e-7), out=box)
-    return distance
+        inside = _inside(part, 4 * count, rng)
+        # Outwards along the gradient of the distance
+        step = 1e-5 * part.bound
+        ahead, behind = (
+            np.stack([part.signed_distance(inside + side * axis) for axis in np.eye(3)], axis=-1)
+            for side in (step, -step)
+        )
+        slope = ahead - behind
+        length = np.linalg.norm(slope, axis=1, keepdims=True)
+        outwards = slope / np.where(length > 0.0, length, 1.0)
+        surface = inside - part.signed_distance(inside)[:, None] * outwards
+        points += [inside[:count], surface, _edges(part, count // 2)]
+    samples = np.concatenate(points)
+    inner = union_distance(parts, samples) < -1e-6
+    # Of the inside a few are enough: large balls hold it anyway.
+    return samples[~inner | (np.arange(len(samples)) % 4 == 0)]
 
 
-def _depths(distance: NDArray[np.float32], occupied: NDArray[np.bool_], edge: float) -> NDArray[np.float32]:
-    """How deep the centres of cells lie inside the union of the parts [m]; negative outside.
+def _share(parts: Sequence[Part]) -> float:
+    return min(1.0, FEW_PARTS / len(parts))
 
-    Across the cuts between parts the grid knows more than the parts: a ball that stays in occupied cells reaches at
-    most one diagonal beyond them.
+
+def _edges(part: Part, count: int) -> Array:
+    """Points that stick out most: corners and rims."""
+    directions = np.random.default_rng(2).normal(size=(count, 3))
+    return np.array([part.farthest_from(part.centre - part.bound * d / np.linalg.norm(d)) for d in directions])
+
+
+def _inside(part: Part, count: int, rng: np.random.Generator) -> Array:
+    if isinstance(part.shape, ConvexMesh):
+        # Of a thin mesh that lies across the axes, a random point of the box is hardly ever inside.
+        vertices, shares = part.shape.vertices, rng.dirichlet(np.full(4, 0.6), count)
+        chosen = vertices[rng.integers(len(vertices), size=(count, 4))]
+        return part.placed(np.einsum("ij,ijk->ik", 0.999 * shares, chosen) + 0.001 * vertices.mean(axis=0))
+    corners = part.local(part.corners())
+    found = np.empty((0, 3))
+    while len(found) < count:
+        points = part.placed(rng.uniform(corners.min(axis=0), corners.max(axis=0), (4 * count, 3)))
+        found = np.concatenate([found, points[part.signed_distance(points) < 0.0]])
+    return found[:count]
+
+
+def _pushed_inwards(part: Part, points: Array) -> Array:
+    """Random steps that are kept where they lead deeper."""
+    rng, points = np.random.default_rng(3), points.copy()
+    depth = part.signed_distance(points)
+    for size in np.geomspace(0.2, 0.01, 30) * part.bound:
+        tried = points + size * rng.normal(size=points.shape)
+        deeper = part.signed_distance(tried)
+        better = deeper < depth
+        points[better], depth[better] = tried[better], deeper[better]
+    return points
+
+
+def _choose(centres: Array, radii: Array, points: Array) -> list[int]:
+    """Greedy set cover: always the ball that holds most of the points not held yet.
+
+    Balls whose points others hold as well are given up in the end.
     """
-    try:
-        from scipy import ndimage
-    except ImportError:
-        raise MissingPackage("scipy", "covering spheres", "collision") from None
-    inner = ndimage.distance_transform_edt(occupied) * edge - 3.0 * HALF_DIAGONAL * edge
-    return np.maximum(-distance, inner.astype(np.float32))
-
-
-def _candidates(
-    parts: Sequence[Part], depth: NDArray[np.float32], inside: NDArray[np.bool_], origin: Array, edge: float
-) -> tuple[Array, Array]:
-    """Centres of spheres [m], shape (candidates, 3), and how deep inside they lie [m]."""
-    from scipy import ndimage
-
-    ridge = inside & (depth > 0.0) & (depth >= ndimage.maximum_filter(depth, 3) - 1e-6)
-    cells = np.concatenate(
-        [_some(np.argwhere(ridge), MOST_CANDIDATES // 3), _some(np.argwhere(inside), MOST_CANDIDATES)]
-    )
-    work = np.cumsum((2.0 * (np.maximum(depth[tuple(cells.T)], 0.0) + 0.02) / edge) ** 3)
-    cells = cells[: max(200, int(np.searchsorted(work, MOST_WORK)))]
-    on_axes = np.concatenate([_axis_points(part) for part in parts])
-    centres = np.concatenate([on_axes, origin + edge * cells])
-    return centres, np.concatenate([-_union(parts, on_axes), depth[tuple(cells.T)]])
-
-
-def _some(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    return rows if len(rows) <= count else rows[np.random.default_rng(1).permutation(len(rows))[:count]]
-
-
-def _axis_points(part: Part) -> Array:
-    """The middle of a part, and points along its axes: the best centres for round shapes."""
-    corners = part.corners()
-    middle = corners.mean(axis=0)
-    ends = part.T_frame_shape[:3, :3].T * np.ptp(part.local(corners), axis=0)[:, None]
-    points = [middle + np.linspace(-0.5, 0.5, 41)[1:-1, None] * axis for axis in ends]
-    # From corners and rims inwards: somewhere there is the largest ball that still reaches the corner.
-    sharp = np.array([part.farthest_from(part.centre - part.bound * d) for d in spread_directions(RIMS)])
-    inwards = [sharp + share * (middle - sharp) for share in np.linspace(0.1, 1.0, 10)]
-    found = np.concatenate([part.centre[None], middle[None], *points, *inwards])
-    return found[part_distance(part, found) < 0.0]
-
-
-@njit(cache=True, nogil=True)
-def _visit(centre: Array, radius: float, origin: Array, edge: float, left: NDArray[np.bool_], take: bool) -> int:
-    """How many of the cells that are left have their centres inside a ball; taken ones are no longer left."""
-    gain = 0
-    low, high = np.empty(2, np.int64), np.empty(2, np.int64)
-    for axis in range(2):
-        low[axis] = max(0, int(np.ceil((centre[axis] - radius - origin[axis]) / edge)))
-        high[axis] = min(left.shape[axis] - 1, int(np.floor((centre[axis] + radius - origin[axis]) / edge)))
-    for i in range(low[0], high[0] + 1):
-        dx = origin[0] + edge * i - centre[0]
-        for j in range(low[1], high[1] + 1):
-            dy = origin[1] + edge * j - centre[1]
-            rest = radius * radius - dx * dx - dy * dy
-            if rest < 0.0:
-                continue
-            half = rest**0.5
-            first = max(0, int(np.ceil((centre[2] - half - origin[2]) / edge)))
-            last = min(left.shape[2] - 1, int(np.floor((centre[2] + half - origin[2]) / edge)))
-            for k in range(first, last + 1):
-                if left[i, j, k]:
-                    gain += 1
-                    if take:
-                        left[i, j, k] = False
-    return gain
-
-
-@njit(cache=True, nogil=True)
-def _greedy(centres: Array, radii: Array, origin: Array, edge: float, left: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Numbers of the balls chosen, each the one that covers most cells; what they cover is no longer left."""
-    gains = np.zeros(len(centres), np.int64)
-    for c in range(len(centres)):
-        if radii[c] > 0.0:
-            gains[c] = _visit(centres[c], radii[c], origin, edge, left, False)
+    squares = np.sum(points**2, axis=1)[:, None] + np.sum(centres**2, axis=1) - 2.0 * points @ centres.T
+    held_by = squares < radii**2
+    gain = held_by.sum(axis=0, dtype=np.int32)
+    left = np.ones(len(points), dtype=np.bool_)
     chosen: list[int] = []
-    while True:
-        # A gain only shrinks while others are chosen: the best stale one is counted again until it stays the best.
-        best = int(np.argmax(gains))
-        if gains[best] == 0:
-            return np.array(chosen, dtype=np.int64)
-        gains[best] = _visit(centres[best], radii[best], origin, edge, left, False)
-        if gains[best] > 0 and gains[best] >= np.max(gains):
-            chosen.append(best)
-            _visit(centres[best], radii[best], origin, edge, left, True)
-            gains[best] = 0
+    while gain[best := int(np.argmax(gain))] > 0:
+        chosen.append(best)
+        new = left & held_by[:, best]
+        gain -= held_by[new].sum(axis=0, dtype=np.int32)
+        left &= ~new
+    times_held = held_by[:, chosen].sum(axis=1)
+    for ball in list(chosen):
+        if np.all(times_held[held_by[:, ball]] > 1):
+            chosen.remove(ball)
+            times_held -= held_by[:, ball]
+    return chosen
+
+
+def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
+    """Spheres for the remaining gaps: chosen like the first ones, or small ones where no candidate reaches."""
+    points = gaps[:: max(1, len(gaps) // 2000)]
+    # A ball that holds the middle of a cube by its half diagonal holds the cube: every round makes progress.
+    chosen = _choose(centres, depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL), points)
+    if chosen:
+        return _rows(centres[chosen], depths[chosen], overshoot)
+    return _rows(points[:1], -union_distance(parts, points[:1]), overshoot)

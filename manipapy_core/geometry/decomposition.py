@@ -98,7 +98,7 @@ def free_cells(triangles: Array) -> tuple[Array, Array]:
     return origin + edge * index, distances[tuple(index.T)]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _mark_surface(triangles: Array, origin: Array, edge: float, occupied: NDArray[np.bool_]) -> None:
     """Mark every cell that a lattice on each triangle, half a cell wide, meets."""
     for t in range(len(triangles)):
@@ -150,7 +150,7 @@ def _with_volume(points: Array) -> Array:
     return points
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _inside(points: Array, planes: Array) -> NDArray[np.bool_]:
     found = np.ones(len(points), dtype=np.bool_)
     for i in range(len(points)):
@@ -196,7 +196,7 @@ def _best_cut(piece: _Piece, axes: Array) -> tuple[_Piece, _Piece] | None:
     return _Piece.cut_out(below, piece.cells, piece.depths), _Piece.cut_out(above, piece.cells, piece.depths)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _cost(heights: Array, axis: int, place: float, cell_heights: Array, weights: Array) -> float:
     """Weight of the free cells that both halves of a cut take in, each half bounded by half-spaces.
 

@@ -109,7 +109,7 @@ def _spread(vertices: Array, heights: Array, count: int) -> list[int]:
     return added
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _distances_to_hull(points: Array, corners: Array) -> Array:
     """Upper bounds of the distances of points to the hull of the corners (Gilbert's algorithm)."""
     distances = np.empty(len(points))

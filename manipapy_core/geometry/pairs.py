@@ -43,10 +43,10 @@ def choose_pairs(
     ignored = {frozenset({groups[a].name, groups[b].name}): ADJACENT for a, b in adjacent}
     lower, upper = sampling_limits(chain)
     q = np.random.default_rng(0).uniform(lower, upper, (SAMPLES, chain.n))
-    touching = _contacts(chain, groups, candidates, q, 0.0)
+    touching, near = (_contacts(chain, groups, candidates, q, pad) for pad in (0.0, CLEARANCE))
     possible = _possible_contacts(chain, groups, candidates)
     chosen = []
-    for pair, contacts, may_touch in zip(candidates, touching, possible):
+    for pair, contacts, approaches, may_touch in zip(candidates, touching, near, possible):
         names = (groups[pair.first].name, groups[pair.second].name)
         if contacts.max() == SAMPLES and all(touch(*names, row) for row in q[:EXACT_SAMPLES]):
             ignored[frozenset(names)] = ALWAYS_TOUCHING
@@ -54,9 +54,8 @@ def choose_pairs(
             ignored[frozenset(names)] = NEVER_TOUCHING
         else:
             order = [i for i in np.argsort(-contacts, kind="stable") if may_touch[i]]
-            chosen.append(
-                (contacts.max(), GroupPair(pair.first, pair.second, tuple(pair.part_pairs[i] for i in order)))
-            )
+            parts = tuple(pair.part_pairs[i] for i in order)
+            chosen.append((contacts.max(), GroupPair(pair.first, pair.second, parts, bool(approaches.any()))))
     chosen.sort(key=lambda item: -item[0])
     return [pair for _, pair in chosen], ignored
 

@@ -151,6 +151,8 @@ def near_points(
             names += [(groups[index].name, item.name) for index in owner[chosen]]
     if self_collision:
         for pair in pairs:
+            if not pair.comes_near:
+                continue
             a, b = groups[pair.first], groups[pair.second]
             (first, radius), (second, other_radius) = spheres[pair.first], spheres[pair.second]
             gap = np.sqrt(_squares(first, second)) - radius[:, None] - other_radius

@@ -47,7 +47,7 @@ def _tables(body: RobotBody) -> _Tables:
         np.concatenate([[0], np.cumsum([len(rows) for rows in spheres])]).astype(np.int64),
         np.concatenate([np.zeros((0, 4)), *spheres]).astype(np.float32),
         balls,
-        np.array([(pair.first, pair.second) for pair in body.pairs], dtype=np.int64).reshape(-1, 2),
+        np.array([(pair.first, pair.second) for pair in body.pairs if pair.comes_near], dtype=np.int64).reshape(-1, 2),
     )
 
 

@@ -79,10 +79,10 @@ def test_a_death_makes_the_arm_hold_and_the_node_come_back(domain, ur5):
             moved("/restarted", ur5, GOAL + 1.2, while_moving=interfere)
         restarted.wait_for("SIGKILL")
         restarted.wait_for("the arm holds")
-        restarted.wait_for("model_server is back")
+        restarted.wait_for("model_server is active again")
         # The driver itself, too.
         restarted.kill("mock_hardware")
-        restarted.wait_for("mock_hardware is back")
+        restarted.wait_for("mock_hardware is active again")
         np.testing.assert_allclose(moved("/restarted", ur5, GOAL), GOAL, atol=1e-6)
         # And the supervisor: the kernel takes its children along.
         restarted.process.kill()
