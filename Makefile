@@ -2,41 +2,66 @@
 #   make setup PYTHON=python3.12        another interpreter (3.10 or newer)
 #   make setup EXTRAS=ros,test          other extras of setup.py
 #   make setup INSTALLER=pip            pip instead of uv
+#   make setup LOCKED=1                 exactly the files of requirements.lock, checked by their hashes
 PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,viewer,big,test
 INSTALLER ?= uv
-export PYTHON INSTALLER
+FUZZ_SECONDS ?= 120
+HOURS ?= 1
+comma := ,
+export PYTHON INSTALLER LOCKED
 
 BENCH_VENV ?= .venv-bench
 bin := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint bench bench-core bench-ik bench-collision bench-planning bench-polytope \
-	bench-reach bench-perception bench-gpu bench-control bench-nodes bench-setup images architecture sim clean distclean
+.PHONY: help setup lock test test-all test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
+	bench-planning bench-polytope \
+	bench-constrained bench-servo bench-reach bench-perception bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture sim \
+	clean distclean
 
 help:
 	@echo "make setup       environment in $(VENV) (a minute; later runs a second)"
 	@echo "make test        the tests on all cores (ARGS='-k ik' chooses);  make test-all  also the slow ones"
+	@echo "make test-faults  faults against real processes, judged by the physics; writes docs/faults.md"
+	@echo "make fuzz        broken descriptions, meshes, maps, caches, commands and messages; FUZZ_SECONDS=600"
+	@echo "make soak        random goals, obstacles and killed nodes; HOURS=1; writes docs/soak.md"
 	@echo "make images      real images for some tests of perception, from Debian's opencv-doc"
 	@echo "make lint        ruff check, ruff format --check, mypy"
 	@echo "make architecture  draws docs/architecture.md from the import graph and prints its numbers"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
-	@echo "make bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
+	@echo "make bench-derivatives, bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
 	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
+	@echo "make bench-sim   both physics engines: step, spawn, camera, agreement with our dynamics"
 	@echo "make bench-nodes  the planner's action over DDS, and polytopes of a moving arm"
-	@echo "make sim         a UR5 on a table in PyBullet, controlled at 1 kHz; SECONDS=20 ends by itself"
+	@echo "make sim         a UR5 on a table in a simulation, controlled at 1 kHz; SECONDS=20 ends by itself"
 	@echo "make clean       build products and caches;  make distclean  also the environments"
 
 setup:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
+
+# The versions and hashes of everything that `make setup` installs, for every Python and platform.
+lock: setup
+	$(bin)/uv pip compile -q setup.py $(addprefix --extra ,$(subst $(comma), ,$(EXTRAS))) --universal --python-version 3.10 \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements.lock
 
 test: setup
 	@PYTHON=$(bin)/python scripts/run_tests.sh $(ARGS)
 
 test-all: setup
 	@PYTHON=$(bin)/python scripts/run_tests.sh -m "slow or not slow" $(ARGS)
+
+test-faults: setup
+	PYTHONPATH=test:. $(bin)/python -m faults.run $(ARGS)
+
+fuzz: setup
+	PYTHONPATH=test:. $(bin)/python -m fuzz.run --seconds $(FUZZ_SECONDS) $(ARGS)
+	PYTHONPATH=test:. $(bin)/python -m fuzz.messages --seconds $(FUZZ_SECONDS)
+
+soak: setup
+	PYTHONPATH=. $(bin)/python scripts/soak.py --hours $(HOURS) $(ARGS)
 
 # Some tests read real images, and are skipped without; never fails.
 images:
@@ -56,6 +81,9 @@ bench-setup:
 bench-core: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/core.py
 
+bench-derivatives: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/derivatives.py
+
 bench-ik: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/ik.py
 
@@ -64,9 +92,16 @@ bench-collision: bench-setup
 
 bench-planning: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/planning.py
+	$(BENCH_VENV)/bin/python benchmarks/constrained_planning.py
 
 bench-polytope: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/polytope.py
+
+bench-constrained: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/constrained.py
+
+bench-servo: bench-setup
+	$(BENCH_VENV)/bin/python benchmarks/servo.py
 
 bench-reach: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/reach.py
@@ -74,7 +109,11 @@ bench-reach: bench-setup
 bench-gpu: bench-setup
 	$(BENCH_VENV)/bin/python benchmarks/gpu.py
 
-# PyBullet and ROS are needed in these, so they run where the tests do.
+bench-sim:
+	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
+	$(bin)/python benchmarks/simulators.py
+
+# The physics engines and ROS are needed in these, so they run where the tests do.
 bench-perception:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/perception.py
@@ -88,12 +127,13 @@ bench-nodes:
 	$(bin)/python benchmarks/planning_action.py
 	$(bin)/python benchmarks/capability_node.py
 
-bench: bench-core bench-ik bench-collision bench-planning bench-polytope bench-reach bench-perception bench-gpu bench-control bench-nodes
+bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-gpu bench-control bench-sim bench-nodes
 
 # make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 adds the box to the planner's world
-# instead of detecting it with cameras; VIEWER=1 adds a web page that shows everything.
+# instead of detecting it with cameras; VIEWER=1 adds a web page that shows everything; SIMULATOR=pybullet takes the
+# other physics engine.
 sim: setup
-	@$(bin)/python examples/sim_demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(filter 0,$(PERCEPTION)),,--perception) $(if $(VIEWER),--viewer)
+	@$(bin)/python examples/sim_demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(filter 0,$(PERCEPTION)),,--perception) $(if $(SIMULATOR),--simulator $(SIMULATOR)) $(if $(VIEWER),--viewer)
 
 clean:
 	rm -rf build dist install log manipapy_msgs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -39,6 +39,7 @@ ROS = [
     "ros-geometry-msgs==5.3.6",
     "ros-rosgraph-msgs==2.0.3",
     "ros-sensor-msgs==5.3.6",
+    "ros-shape-msgs==5.3.6",
     "ros-std-msgs==5.3.6",
     "ros-std-srvs==5.3.6",
     "ros-stereo-msgs==5.3.6",
@@ -48,11 +49,20 @@ ROS = [
 
 EXTRAS = {
     "ros": ROS,
-    # PyBullet has no wheel from Python 3.12 on and takes about ten minutes to compile there.
-    "sim": ["pybullet>=3.2.7; python_version < '3.12'", "trimesh>=4.0"],
+    # MuJoCo has wheels for every Python and platform. PyBullet comes where it has one: its own end at Python 3.11,
+    # pybullet-arm64 is the same module for newer ones (without NumPy). Elsewhere it would compile for ten minutes.
+    "sim": [
+        "mujoco>=3.3",
+        "pybullet>=3.2.7; sys_platform == 'linux' and platform_machine == 'x86_64' and python_version < '3.12'",
+        "pybullet-arm64>=3.2.8; sys_platform == 'linux' and platform_machine == 'x86_64' and "
+        "python_version >= '3.12' and python_version < '3.14'",
+        "pybullet-arm64>=3.2.8; sys_platform == 'darwin' and platform_machine == 'arm64' and python_version < '3.14'",
+        "pybullet-arm64>=3.2.8; sys_platform == 'win32' and platform_machine == 'AMD64' and python_version < '3.14'",
+        "trimesh>=4.0",
+    ],
     # Closed-form inverse kinematics; without it all solutions are found by search.
     "ik": ["eaik>=1.2.2"],
-    "perception": ["opencv-python-headless>=4.10", "scikit-learn>=1.5", "scipy>=1.13"],
+    "perception": ["opencv-python-headless>=4.10", "scipy>=1.13"],
     "planning": ["ompl>=2.0.1", "ruckig>=0.19", "toppra>=0.6.10"],
     # Convex hulls by scipy; mesh files by trimesh, COLLADA among them by pycollada.
     "collision": ["coal>=3.0.3", "pycollada>=0.8", "scipy>=1.13", "trimesh>=4.0"],
@@ -62,6 +72,11 @@ EXTRAS = {
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
     "gpu": ["cupy-cuda13x[ctk]>=14"],
     "plots": ["matplotlib>=3.9"],
+    # MJCF is read by MuJoCo's own compiler.
+    "mjcf": ["mujoco>=3.3"],
+    # Differentiable operations of these libraries (manipapy_core.autodiff). Large, so "all" leaves them out.
+    "torch": ["torch>=2.4"],
+    "jax": ["jax>=0.4.35"],
     "big": ["dask>=2025.1", "distributed>=2025.1", "h5py>=3.11"],
     "test": [
         "daqp>=0.10",
@@ -69,6 +84,7 @@ EXTRAS = {
         # Other people's descriptions of the UR5 and the Panda; 131 MB, five seconds once, then from the cache of uv.
         "example-robot-data>=6",
         "hypothesis>=6.130",
+        "jax>=0.4.35",
         "matplotlib>=3.9",
         "mpmath>=1.3",
         "mujoco>=3.3",
@@ -77,17 +93,21 @@ EXTRAS = {
         "nvidia-cuda-nvrtc>=13,<14; sys_platform == 'linux'",
         "pin>=4.0",
         "pre-commit>=4",
+        "pymoveit2==5.0.0",
         "pytest>=8",
         "pytest-rerunfailures>=15",
         "pytest-xdist>=3.6",
         "ruff>=0.11",
+        "scikit-learn>=1.5",
         "scipy>=1.13",
         "setuptools>=77",
         "shapely>=2.0",
         "types-PyYAML",
+        # The maker's expansion, beside which ours is tested.
+        "xacro>=2.0.13",
     ],
 }
-EXTRAS["all"] = sorted({requirement for requirements in EXTRAS.values() for requirement in requirements})
+EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in ("torch", "jax") for line in lines})
 
 setup(
     name=NAME,
@@ -108,7 +128,6 @@ setup(
         "pyyaml>=6",
         "rich>=13",
         "typer>=0.12",
-        "xacro>=2.0.13",
     ],
     extras_require=EXTRAS,
     entry_points={

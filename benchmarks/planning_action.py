@@ -1,4 +1,4 @@
-"""Requests to the planner's action over DDS: from sending a pose to receiving a verified trajectory.
+"""Requests to the planner over DDS, by its action and by MoveIt's service: from a pose to a verified trajectory.
 
 The planner runs as a separate process; joint states come at 125 Hz, as from a UR5. Every problem (a full table, seeded)
 has its own world, sent object by object beforehand, so that each request plans in a new world. Times are wall times
@@ -21,15 +21,18 @@ from manipapy_msgs.action import PlanMotion
 from manipapy_msgs.msg import MotionRequest
 from manipapy_msgs.srv import ChangeWorld
 from measure import machine, version_of
+from moveit_msgs.msg import Constraints, MotionPlanResponse, OrientationConstraint, PositionConstraint
+from moveit_msgs.srv import GetMotionPlan
 from problems import ROOT
 from rclpy.action import ActionClient
 from report import Report
 from ros_nodes import Peer, processes, ros
 from sensor_msgs.msg import JointState
+from shape_msgs.msg import SolidPrimitive
 
 from manipapy_ros.common import qos
 from manipapy_ros.common.conversions import pose_from_matrix
-from manipapy_ros.planner.world_messages import message_of
+from manipapy_ros.common.object_messages import message_of
 from motion.scenes import Problem, problem
 
 ROBOTS = ("panda", "ur5")
@@ -51,10 +54,21 @@ def main() -> int:
     names = ("numpy", "numba", "llvmlite", "rclpy")
     report.note(f"Python {platform.python_version()}, {', '.join(f'{name} {version_of(name)}' for name in names)}")
     medians, rows, failed = {}, [], 0
+    moveit_medians: dict[str, float] = {}
+    moveit_rows = []
     for robot in ROBOTS:
         with ros(), planner(robot) as bench:
             bench.solve(problem(robot, "table", 0))  # warm-up, not counted: discovery
-            answers = [bench.solve(problem(robot, "table", seed)) for seed in range(options.problems)]
+            answers, others = [], []
+            for seed in range(options.problems):
+                answers.append(bench.solve(problem(robot, "table", seed)))
+                others.append(bench.solve_by_moveit(problem(robot, "table", seed)))
+        failed += sum(response.error_code.val != 1 for _, response in others)
+        through = 1e3 * np.array([seconds for seconds, _ in others])
+        moveit_medians[robot] = float(np.median(through))
+        numbers = [moveit_medians[robot], np.percentile(through, 95), through.max()]
+        numbers.append(1e3 * np.median([response.planning_time for _, response in others]))
+        moveit_rows.append([robot, f"{len(others)}", *(f"{number:.1f}" for number in numbers)])
         failed += sum(result.error_code != 1 for _, result in answers)
         wall = 1e3 * np.array([seconds for seconds, _ in answers])
         inside = 1e3 * np.array([result.time_total for _, result in answers])
@@ -65,6 +79,9 @@ def main() -> int:
         report.measurements[f"{robot} ms"] = {"request": wall.tolist(), "planning": inside.tolist()}
     report.heading("From sending the goal to receiving the result: ms; from `planning` on measured by the planner")
     report.table(["robot", "requests", "median", "95 %", "worst", "planning", *PARTS], rows)
+    report.heading("plan_kinematic_path, as MoveIt's clients call it: ms")
+    report.table(["robot", "requests", "median", "95 %", "worst", "planning"], moveit_rows)
+    report.promise("plan_kinematic_path, median", moveit_medians, 40.0, at_least=False, unit=" ms")
     report.promise("requests that failed", {"all": float(failed)}, 0.0, at_least=False, unit="")
     report.promise("whole request through the action, median", medians, 50.0, at_least=False, unit=" ms")
     report.print_bars()
@@ -79,6 +96,7 @@ class Bench(Peer):
     def __init__(self, robot: str):
         super().__init__(f"bench_planning_{robot}", TIMEOUT)
         self._action = ActionClient(self.node, PlanMotion, "planner/plan_motion")
+        self._service = self.node.create_client(GetMotionPlan, "plan_kinematic_path")
         self._states = self.node.create_publisher(JointState, "joint_states", qos.STATE)
         self._names = list(problem(robot, "table", 0).checker.body.chain.joint_names)
         self._q = np.zeros(len(self._names))
@@ -93,7 +111,7 @@ class Bench(Peer):
 
     def ready(self) -> bool:
         """Whether the planner takes goals."""
-        return bool(self._action.server_is_ready())
+        return bool(self._action.server_is_ready() and self._service.service_is_ready())
 
     def solve(self, one: Problem) -> tuple[float, PlanMotion.Result]:
         """Seconds that a request took, and its result."""
@@ -113,6 +131,25 @@ class Bench(Peer):
         answer = sent.result().get_result_async()
         self.wait_for(answer.done)
         return time.perf_counter() - began, answer.result().result
+
+    def solve_by_moveit(self, one: Problem) -> tuple[float, MotionPlanResponse]:
+        """The same by plan_kinematic_path, in the world of the last request: seconds and response."""
+        request = GetMotionPlan.Request()
+        wanted = request.motion_plan_request
+        wanted.group_name, wanted.allowed_planning_time = "arm", 5.0
+        wanted.max_velocity_scaling_factor = wanted.max_acceleration_scaling_factor = 1.0
+        wanted.start_state.joint_state = JointState(name=self._names, position=one.start.tolist())
+        chain, pose = one.checker.body.chain, pose_from_matrix(one.T_goal)
+        place = PositionConstraint(link_name=chain.tip)
+        place.constraint_region.primitives = [SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[1e-3])]
+        place.constraint_region.primitive_poses = [pose]
+        turn = OrientationConstraint(link_name=chain.tip, orientation=pose.orientation)
+        turn.absolute_x_axis_tolerance = turn.absolute_y_axis_tolerance = turn.absolute_z_axis_tolerance = 1e-3
+        wanted.goal_constraints = [Constraints(position_constraints=[place], orientation_constraints=[turn])]
+        began = time.perf_counter()
+        answer = self._service.call_async(request)
+        self.wait_for(answer.done)
+        return time.perf_counter() - began, answer.result().motion_plan_response
 
     def _edit(self, request: ChangeWorld.Request) -> None:
         answer = self.call(ChangeWorld, "planner/change_world", request)

@@ -6,6 +6,7 @@ Run it: python examples/05_perceive_obstacles.py [image.png]
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -22,10 +23,8 @@ FRAME = 100_000_000
 
 
 def main() -> None:
-    try:
-        import pybullet  # noqa: F401
-    except ImportError:
-        print("This example renders with PyBullet: pip install 'manipapy[sim]'")
+    if find_spec("mujoco") is None and find_spec("pybullet") is None:
+        print("This example needs a simulation: pip install 'manipapy[sim]'")
         return
     from manipapy_core.sim import Pinhole, RenderReplica, SimWorld, StereoCamera, look_at, read_scene
 

@@ -9,9 +9,9 @@ import sys
 
 import numpy as np
 
-from manipapy_core import Robot, kinematics, polytopes, servoing, singularity
+from manipapy_core import Robot, ik, kinematics, polytopes, servoing, singularity
 from manipapy_core.draw import draw_floor, draw_robot, new_axes, new_figure
-from manipapy_core.draw.capability import draw_ellipsoid, draw_polytope
+from manipapy_core.draw.capability import draw_ellipsoid, draw_path_quality, draw_polytope
 from manipapy_core.geometry import Box, Checker, RobotBody, World
 
 Q = np.array([0.3, -0.6, 0.2, -1.9, 0.4, 1.8, 0.5])
@@ -36,6 +36,10 @@ def main() -> None:
     bounded = polytopes.velocity_polytope(arm, Q, near=near, avoidance=avoidance, damping=True)
     print(f"Velocity polytope: {len(free.vertices)} vertices, {free.volume:.1f} (m/s)³ without obstacles,")
     print(f"                   {len(bounded.vertices)} vertices, {bounded.volume:.1f} (m/s)³ near the wall")
+    T_same_tip = kinematics.forward(arm, Q)
+    roomy = ik.solve(arm, T_same_tip, q_seed=Q, objective=polytopes.volume_objective(arm, body=body, world=world))
+    volume = polytopes.path_quality(arm, roomy.q[None], body=body, world=world).volume[0]
+    print(f"The same pose of the tip with the elbow elsewhere: {volume:.1f} (m/s)³")
     fastest = [found.vertices[:, 0].max() for found in (free, bounded)]
     print(f"Fastest towards the wall: {fastest[0]:.2f} m/s free, {fastest[1]:.2f} m/s near it")
     ball = bounded.largest_ball
@@ -50,6 +54,7 @@ def main() -> None:
         q = step.q
         path.append(q)
     moved = kinematics.forward(arm, q)[:3, 3] - tip
+    print(f"Manipulability on the way: {singularity.manipulability(arm, np.array(path)).min():.3f} or more")
     print(
         f"Two seconds of commanded (0.3, 0, 0.1) m/s: {step.status.value}, moved {np.round(moved, 2)} m without contact"
     )
@@ -73,10 +78,10 @@ def main() -> None:
     plane.set(xlabel="vx [m/s]", ylabel="vy [m/s]", aspect="equal", title="slice vz = 0")
     along = figure.add_axes((0.62, 0.1, 0.34, 0.3))
     seconds = 0.02 * np.arange(len(path))
-    along.plot(seconds, singularity.manipulability(arm, np.array(path)), label="manipulability")
-    along.plot(seconds, singularity.penalised_manipulability(arm, np.array(path)), label="with joint limits")
-    along.set(xlabel="time [s]", ylim=(0.0, None))
-    along.legend(fontsize=8)
+    some = slice(None, None, 4)
+    quality = polytopes.path_quality(arm, np.array(path)[some], body=body, world=world, avoidance=avoidance)
+    draw_path_quality(along, quality, at=seconds[some])
+    along.set(xlabel="time [s]", title="along the followed path")
     path = sys.argv[1] if len(sys.argv) > 1 else "polytopes.png"
     figure.savefig(path, dpi=100)
     print("Image:", path)

@@ -12,7 +12,7 @@ import numpy as np
 from manipapy_core import Robot, kinematics
 from manipapy_core.draw import new_figure
 from manipapy_core.draw.capability import draw_map_slice, draw_placements
-from manipapy_core.reachability import Floor, MapSpec, Polygon, build_map, place_base, score_floor
+from manipapy_core.reachability import Floor, InverseMap, MapSpec, Polygon, build_map, place_base, score_floor
 
 TABLE = Polygon.rectangle((-0.3, -0.6), (0.3, 0.6))
 
@@ -40,6 +40,12 @@ def main() -> None:
         off = max(np.linalg.norm(T[:3, 3] - grasp[:3, 3]) for T, grasp in zip(reached, grasps))
         where = f"x {place.x:+.2f} m, y {place.y:+.2f} m, heading {np.degrees(place.heading):4.0f}°"
         print(f"  {where}: score {place.score:.3f}, both grasps within {1e6 * off:.2f} µm")
+
+    inverse = InverseMap.build(reach)  # the base seen from the tip: an object of its own, with save and load
+    standing = inverse.on_floor(grasps, floor)
+    x, y, heading, score = next(standing.ranked())
+    print(f"Inverse map: {len(inverse):,} entries; {np.count_nonzero(standing.score):,} places reach both grasps,")
+    print(f"  the best at x {x:+.2f} m, y {y:+.2f} m, heading {np.degrees(heading):.0f}°, score {score:.3f}")
 
     figure = new_figure(figsize=(12, 5))
     left, right = figure.add_axes((0.07, 0.1, 0.4, 0.8)), figure.add_axes((0.57, 0.1, 0.4, 0.8))

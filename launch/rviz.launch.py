@@ -19,7 +19,8 @@ os.environ.update(local_discovery())
 
 def _rviz(context: LaunchContext) -> list[Node]:
     namespace = absolute_namespace(LaunchConfiguration("namespace").perform(context))
-    return [rviz_node(namespace, LaunchConfiguration("use_sim_time").perform(context) == "true")]
+    use_sim_time = LaunchConfiguration("use_sim_time").perform(context) == "true"
+    return [rviz_node(namespace, use_sim_time, LaunchConfiguration("group").perform(context))]
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -30,6 +31,7 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument(
                 "use_sim_time", default_value="false", description="Take the time from /clock", choices=TRUTHS
             ),
+            DeclareLaunchArgument("group", default_value="arm", description="Planning group of MoveIt's panel"),
             OpaqueFunction(function=_rviz),
         ]
     )

@@ -8,6 +8,7 @@ everything else in float64. `threads` splits large batches over that many thread
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,7 +145,11 @@ def forward_dynamics(
 
     Returns:
         Joint accelerations [rad/s² or m/s²], shape (..., n).
+
+    Raises:
+        InputError: A joint moves no inertia.
     """
+    _require_inertia(chain, payload)
     if wrench_tip is None and payload is None and not joint_friction:
         return kernels_of(chain).forward_dynamics.run(q, qd, tau, gravity, threads=threads)
     kernel, extras = _variant(chain, "forward_dynamics", wrench_tip, payload)
@@ -175,10 +180,120 @@ def regressor(
     return kernels_of(chain).regressor.run(q, qd, qd if qd_ref is None else qd_ref, qdd, gravity, threads=threads)
 
 
+def inverse_dynamics_derivatives(
+    chain: Chain,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    by: Sequence[str] = ("q", "qd", "qdd"),
+    gravity: ArrayLike = GRAVITY,
+    wrench_tip: ArrayLike | None = None,
+    payload: Payload | None = None,
+    joint_friction: bool = False,
+    threads: int = 1,
+) -> dict[str, AnyArray]:
+    """Exact partial derivatives of `inverse_dynamics`, with the same options.
+
+    Args:
+        by: What to differentiate by, of "q", "qd", "qdd", "wrench_tip", "payload" (its 10 `parameters`) and
+            "inertial_parameters" (those of `chain.inertial_parameters`).
+
+    Returns:
+        ∂tau/∂x for each name x, shape (..., n, length of x). The one by qdd is the mass matrix. Coulomb friction is
+        taken as constant.
+    """
+    wanted = _derivative_names(by, ("q", "qd", "qdd"))
+    kernel, extras = _derivative_variant(chain, "inverse_dynamics_derivatives", wrench_tip, payload)
+    blocks = kernel.run(q, qd, qdd, gravity, *extras, threads=threads)
+    derivatives = dict(zip(("q", "qd", "qdd"), np.moveaxis(blocks, -3, 0)))
+    if joint_friction:
+        derivatives["qd"] = derivatives["qd"] + np.diag(chain.damping).astype(blocks.dtype)
+    derivatives |= _parameter_derivatives(chain, q, qd, qdd, wanted, gravity, threads)
+    return {name: derivatives[name] for name in wanted}
+
+
+def forward_dynamics_derivatives(
+    chain: Chain,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    *,
+    by: Sequence[str] = ("q", "qd", "tau"),
+    gravity: ArrayLike = GRAVITY,
+    wrench_tip: ArrayLike | None = None,
+    payload: Payload | None = None,
+    joint_friction: bool = False,
+    threads: int = 1,
+) -> dict[str, AnyArray]:
+    """Exact partial derivatives of `forward_dynamics`, with the same options.
+
+    Args:
+        by: What to differentiate by, of "q", "qd", "tau", "wrench_tip", "payload" and "inertial_parameters".
+
+    Returns:
+        ∂qdd/∂x for each name x, shape (..., n, length of x). The one by tau is the inverse of the mass matrix.
+    """
+    wanted = _derivative_names(by, ("q", "qd", "tau"))
+    _require_inertia(chain, payload)
+    if joint_friction:
+        tau = _checked(tau, "tau", (chain.n,)) - friction_forces(chain, qd)
+    kernel, extras = _derivative_variant(chain, "forward_dynamics_derivatives", wrench_tip, payload)
+    blocks = kernel.run(q, qd, tau, gravity, *extras, threads=threads)
+    derivatives = dict(zip(("q", "qd", "tau"), np.moveaxis(blocks, -3, 0)))
+    inverse = derivatives["tau"]
+    if joint_friction:
+        derivatives["qd"] = derivatives["qd"] - inverse * chain.damping.astype(blocks.dtype)
+    if set(wanted) - set(derivatives):
+        kernel, extras = _variant(chain, "forward_dynamics", wrench_tip, payload)
+        qdd = kernel.run(q, qd, tau, gravity, *extras, threads=threads)
+        of_tau = _parameter_derivatives(chain, q, qd, qdd, wanted, gravity, threads)
+        derivatives |= {name: -inverse @ block for name, block in of_tau.items()}
+    return {name: derivatives[name] for name in wanted}
+
+
 def friction_forces(chain: Chain, qd: ArrayLike) -> AnyArray:
     """Efforts that joint damping and Coulomb friction take [N m or N], shape (..., n); none at rest."""
     qd = _checked(qd, "qd", (chain.n,))
     return (chain.damping * qd + chain.friction * np.sign(qd)).astype(qd.dtype)
+
+
+def _require_inertia(chain: Chain, payload: Payload | None) -> None:
+    if chain.joints_without_inertia and payload is None:
+        raise InputError(
+            f"joint {chain.joints_without_inertia[0]!r} moves no inertia, so no effort determines its acceleration; "
+            f"give the links behind it an <inertial> in the description of {chain.robot_name!r}, lock the joint by "
+            "`fixed`, or pass a payload"
+        )
+
+
+def _derivative_names(by: Sequence[str], joint_names: tuple[str, ...]) -> tuple[str, ...]:
+    known = (*joint_names, "wrench_tip", "payload", "inertial_parameters")
+    names = (by,) if isinstance(by, str) else tuple(by)
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no derivative by {name!r}; choose of {', '.join(known)}")
+    return names
+
+
+def _parameter_derivatives(
+    chain: Chain,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wanted: tuple[str, ...],
+    gravity: ArrayLike,
+    threads: int,
+) -> dict[str, AnyArray]:
+    """Derivatives of the efforts by what they depend on linearly: wrench, payload, inertial parameters."""
+    found: dict[str, AnyArray] = {}
+    if "wrench_tip" in wanted:
+        found["wrench_tip"] = np.swapaxes(kernels_of(chain).body_jacobian.run(q, threads=threads), -1, -2)
+    if "payload" in wanted:
+        found["payload"] = kernels_of(chain).payload_regressor.run(q, qd, qdd, gravity, threads=threads)
+    if "inertial_parameters" in wanted:
+        found["inertial_parameters"] = regressor(chain, q, qd, qdd, gravity=gravity, threads=threads)
+    return found
 
 
 def _checked(value: ArrayLike, name: str, shape: tuple[int, ...]) -> AnyArray:
@@ -198,3 +313,14 @@ def _variant(
     if payload is not None:
         name, extras = f"{name}_payload", (*extras, payload.parameters)
     return getattr(kernels_of(chain), name), extras
+
+
+def _derivative_variant(
+    chain: Chain, name: str, wrench_tip: ArrayLike | None, payload: Payload | None
+) -> tuple[Any, tuple[ArrayLike, ...]]:
+    """The same for derivatives, which have one kernel for all options."""
+    if wrench_tip is None and payload is None:
+        return getattr(kernels_of(chain), name), ()
+    wrench = np.zeros(6, np.float32) if wrench_tip is None else wrench_tip
+    held = np.zeros(10) if payload is None else payload.parameters
+    return getattr(kernels_of(chain), f"{name}_wrench_payload"), (wrench, held)

@@ -49,11 +49,11 @@ class UnknownJoint(InputError):
 class ModelError(InputError):
     """A robot description that cannot be used; lists every problem found in it."""
 
-    def __init__(self, source: str, problems: Sequence[str]):
+    def __init__(self, source: str, problems: Sequence[str], warnings: Sequence[str] = ()):
         listing = "\n".join(f"  - {problem}" for problem in problems)
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(f"{source}: {count}\n{listing}")
-        self.source, self.problems = source, tuple(problems)
+        self.source, self.problems, self.warnings = source, tuple(problems), tuple(warnings)
 
 
 class CompilerError(ManipapyError):

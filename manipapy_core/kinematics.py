@@ -85,3 +85,27 @@ def body_jacobian_derivative(chain: Chain, q: ArrayLike, qd: ArrayLike, *, threa
         d(body_jacobian)/dt, shape (..., 6, n).
     """
     return kernels_of(chain).body_jacobian_derivative.run(q, qd, threads=threads)
+
+
+def space_jacobian_partials(chain: Chain, q: ArrayLike, *, threads: int = 1) -> AnyArray:
+    """Partial derivatives of the space Jacobian by each joint position.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+
+    Returns:
+        ∂(space_jacobian)/∂q_k at [..., k], shape (..., 6, n, n).
+    """
+    return kernels_of(chain).space_jacobian_partials.run(q, threads=threads)
+
+
+def body_jacobian_partials(chain: Chain, q: ArrayLike, *, threads: int = 1) -> AnyArray:
+    """Partial derivatives of the body Jacobian by each joint position.
+
+    Args:
+        q: Joint positions [rad or m], shape (..., n).
+
+    Returns:
+        ∂(body_jacobian)/∂q_k at [..., k], shape (..., 6, n, n).
+    """
+    return kernels_of(chain).body_jacobian_partials.run(q, threads=threads)

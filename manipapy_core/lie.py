@@ -1,4 +1,4 @@
-"""SO(3) and SE(3): hat, exp, log, adjoint and the quaternion doors.
+"""SO(3) and SE(3): hat, exp, log, adjoint, and rotations from and to quaternions and roll, pitch, yaw.
 
 Twists and wrenches are angular first, everywhere. All functions take any batch shape in front.
 """
@@ -147,6 +147,40 @@ def rotation_to_quaternion(R: ArrayLike) -> Array:
     q = np.take_along_axis(Q, best[..., None, None], axis=-2)[..., 0, :]
     q = q / np.linalg.norm(q, axis=-1, keepdims=True)
     return np.where(q[..., 3:] < 0, -q, q)
+
+
+def rotation_from_rpy(rpy: ArrayLike) -> Array:
+    """Rotation about the fixed axes x, then y, then z: R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF and ROS.
+
+    Args:
+        rpy: Roll, pitch, yaw [rad], shape (..., 3).
+
+    Returns:
+        Shape (..., 3, 3).
+    """
+    angles = _vector(rpy, 3, "rpy")
+    cr, cp, cy = np.moveaxis(np.cos(angles), -1, 0)
+    sr, sp, sy = np.moveaxis(np.sin(angles), -1, 0)
+    rows = (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+    return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def rotation_to_rpy(R: ArrayLike) -> Array:
+    """Roll, pitch, yaw [rad] with R = Rz(yaw) Ry(pitch) Rx(roll), shape (..., 3); pitch is in [−π/2, π/2].
+
+    Each rotation is removed before the next angle is read, so the three give R back at any pitch. At a pitch of ±π/2,
+    where only a sum or difference of roll and yaw is determined, yaw is what the rounding of R makes it.
+    """
+    R = _matrix(R, 3, "R")
+    yaw = np.arctan2(R[..., 1, 0], R[..., 0, 0])
+    c, s = np.cos(yaw), np.sin(yaw)
+    pitch = np.arctan2(-R[..., 2, 0], c * R[..., 0, 0] + s * R[..., 1, 0])
+    y_axis = c[..., None] * R[..., 1, :] - s[..., None] * R[..., 0, :]
+    return np.stack([np.arctan2(-y_axis[..., 2], y_axis[..., 1]), pitch, yaw], -1)
 
 
 def _rotation_vector(q: Array) -> Array:

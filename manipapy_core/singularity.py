@@ -209,9 +209,9 @@ def _jacobian(chain: Chain, q: ArrayLike, part: JacobianPart, length: float) -> 
 
 
 def _jacobian_rates(chain: Chain, q: Array, part: JacobianPart, length: float) -> Array:
-    """∂J/∂q_k for every joint k, shape (n, rows, n): the time derivative for a unit velocity of joint k."""
-    rates = kernels_of(chain).body_jacobian_derivative.run(np.broadcast_to(q, (chain.n, chain.n)), np.eye(chain.n))
-    return np.array(_scaled(rates, part, length))
+    """∂J/∂q_k for every joint k, shape (n, rows, n)."""
+    rates = np.moveaxis(kernels_of(chain).body_jacobian_partials.run(q), -1, 0)
+    return np.ascontiguousarray(_scaled(rates, part, length))
 
 
 def _limit_slope(chain: Chain, q: Array) -> tuple[Array, Array]:

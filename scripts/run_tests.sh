@@ -23,7 +23,7 @@ part() {
 
 part -n "${WORKERS:-auto}" --maxprocesses 8 --dist loadfile --ignore test/ros "$@"
 if "$PYTHON" -c 'import rclpy' 2>/dev/null; then
-  part -n "${ROS_WORKERS:-2}" --dist loadgroup test/ros "$@"
+  part -n "${ROS_WORKERS:-2}" --dist loadscope test/ros "$@"
 else
   echo "test/ros is left out: this environment has no rclpy; make setup installs it"
 fi

@@ -7,6 +7,7 @@
 #   EXTRAS        extras of setup.py, comma separated, or empty      (ros,test)
 #   REQUIREMENTS  a further requirements file                        (none)
 #   INSTALLER     uv, or pip where uv cannot reach the package index (uv)
+#   LOCKED        1: exactly the files of requirements.lock, checked by their hashes; all extras of `make setup`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,6 +16,7 @@ VENV=${VENV:-.venv}
 EXTRAS=${EXTRAS-ros,test}
 REQUIREMENTS=${REQUIREMENTS:-}
 INSTALLER=${INSTALLER:-uv}
+LOCKED=${LOCKED:-}
 stamps=$VENV/.manipapy
 started=$SECONDS
 
@@ -97,12 +99,22 @@ install_project() {
   fi
   # Launch files, parameters and executables are copied on installation, hence part of the key.
   key="$extras $(digest setup.py setup.cfg pyproject.toml package.xml launch config manipapy_ros/executables \
-    scripts/setup_env.sh ${REQUIREMENTS:+"$REQUIREMENTS"})"
+    scripts/setup_env.sh ${REQUIREMENTS:+"$REQUIREMENTS"} ${LOCKED:+requirements.lock})"
   up_to_date project "$key" && return
+  if [ -n "$LOCKED" ]; then
+    say "installing the files of requirements.lock, checked by their hashes"
+    install --require-hashes --no-deps -r requirements.lock
+    install --no-deps -e .
+    completed project "$key"
+    return
+  fi
   say "installing manipapy${extras:+[$extras]} ${REQUIREMENTS:+and $REQUIREMENTS}"
   install ${REQUIREMENTS:+-r "$REQUIREMENTS"} -e ".${extras:+[$extras]}"
   completed project "$key"
 }
+
+# parts_of PACKAGE: folders of packages whose interfaces are in the wheel of this one.
+parts_of() { [ "$1" != interfaces/moveit_msgs ] || echo interfaces/object_recognition_msgs interfaces/octomap_msgs; }
 
 install_interfaces() {
   wants_ros || return 0
@@ -110,18 +122,24 @@ install_interfaces() {
     distribution_has manipapy_msgs ||
       fail "ROS $ROS_DISTRO is sourced, but manipapy_msgs is not built" \
         "colcon build --base-paths manipapy_msgs && source install/setup.bash, then make setup again"
-    distribution_has control_msgs ||
-      fail "ROS $ROS_DISTRO is sourced, but it has no control_msgs" "apt install ros-$ROS_DISTRO-control-msgs"
+    local package
+    for package in control_msgs moveit_msgs octomap_msgs; do
+      distribution_has "$package" ||
+        fail "ROS $ROS_DISTRO is sourced, but it has no $package" "apt install ros-$ROS_DISTRO-${package//_/-}"
+    done
     return 0
   fi
-  # control_msgs and tf2_msgs have no wheels; what is used of them is compiled along.
+  # These have no wheels; what is used of them is compiled along.
   local package key i changed=() keys=()
-  for package in manipapy_msgs interfaces/control_msgs interfaces/tf2_msgs; do
-    key=$(digest "$package" manipapy_msgs/cmake)
+  for package in manipapy_msgs interfaces/moveit_msgs interfaces/control_msgs interfaces/tf2_msgs; do
+    key=$(digest "$package" manipapy_msgs/cmake $(parts_of "$package"))
     up_to_date "${package//\//-}" "$key" || { changed+=("$package") && keys+=("$key"); }
   done
   [ ${#changed[@]} -gt 0 ] || return 0
-  say "compiling the ROS interfaces of ${changed[*]}, about half a minute each"
+  # Its messages are part of the wheel of moveit_msgs now; the wheel of its own would take them along when it goes.
+  ! "$VENV/bin/python" -m pip show -q manipapy-octomap-msgs 2>/dev/null ||
+    "$VENV/bin/python" -m pip uninstall -q -y manipapy-octomap-msgs
+  say "compiling the ROS interfaces of ${changed[*]}, about two minutes on two cores"
   install "${changed[@]/#/./}"
   for i in "${!changed[@]}"; do
     completed "${changed[i]//\//-}" "${keys[i]}"

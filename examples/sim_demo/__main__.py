@@ -262,10 +262,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--pace", type=float, default=None, help="simulated seconds per second; 1 if there are enough cores"
     )
     parser.add_argument("--viewer", action="store_true", help="also serve a web page with the live robot")
-    parser.add_argument("--gui", action="store_true", help="show PyBullet's window")
+    parser.add_argument("--simulator", default="", help="mujoco or pybullet; mujoco if not given")
+    parser.add_argument("--gui", action="store_true", help="show the window of the physics engine")
     given = parser.parse_args(argv)
     options = Options(
         robot=given.robot,
+        simulator=given.simulator,
         scene=given.scene,
         law=given.law,
         gui=given.gui,

@@ -17,7 +17,7 @@ from manipapy_core.typing import Array
 from manipapy_ros.client.planner import PlannerClient
 from manipapy_ros.client.session import Refused, RosSession
 from manipapy_ros.common.conversions import pose_from_matrix
-from manipapy_ros.planner.world_messages import PERCEIVED
+from manipapy_ros.common.object_messages import PERCEIVED
 
 NAME, SIZE = "dropped_box", (0.10, 0.10, 0.60)
 """[m]"""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..errors import ManipapyError
+from ..errors import InputError, ManipapyError, ModelError
+from .new_robot import new_robot
+from .options import BaseLink, LimitsFile, PackagePath, RobotSource, TipLink, XacroArg, xacro_arguments
 
 app = typer.Typer(
     add_completion=False,
@@ -21,27 +23,86 @@ app = typer.Typer(
     help="Robot arms: descriptions, reachability, and what this machine supports.",
 )
 
-# typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
-BaseLink = Annotated[Optional[str], typer.Option(help="Link that stays still; the root when not given.")]  # noqa: UP045
-TipLink = Annotated[Optional[str], typer.Option(help="End of the arm; the whole robot when not given.")]  # noqa: UP045
-
 
 @app.command()
 def describe(
-    robot: Annotated[str, typer.Argument(help="A bundled name such as ur5, or a URDF or xacro file.")],
+    robot: RobotSource,
     base: BaseLink = None,
     tip: TipLink = None,
+    limits: LimitsFile = None,
+    package_path: PackagePath = None,
+    xacro_arg: XacroArg = None,
+    strict: Annotated[bool, typer.Option("--strict", help="List every mistake, also harmless ones.")] = False,
 ) -> None:
     """Print the links, joints, limits and masses of a robot, or of one arm of it."""
     from ..model import Robot
 
-    model = Robot.from_urdf(robot, check_meshes=False)
+    model = Robot.from_urdf(
+        robot,
+        package_paths=package_path or (),
+        xacro_args=xacro_arguments(xacro_arg),
+        limits=limits,
+        strict=strict,
+    )
     if base is None and tip is None:
         print(model.describe())
     elif tip is None:
         print(model.tree(base).describe())
     else:
         print(model.chain(base or model.root, tip).describe())
+
+
+app.command()(new_robot)
+
+
+@app.command()
+def convert(
+    robot: RobotSource,
+    output: Annotated[str, typer.Argument(help="URDF file to write.")],
+    package_path: PackagePath = None,
+    xacro_arg: XacroArg = None,
+) -> None:
+    """Write a robot as URDF, from xacro, SDF (of Gazebo), MJCF (of MuJoCo) or another URDF."""
+    from ..model import Robot
+    from ..model.urdf.write import urdf_text
+
+    model = Robot.from_urdf(robot, package_paths=package_path or (), xacro_args=xacro_arguments(xacro_arg))
+    for warning in model.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    try:
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(urdf_text(model))
+    except OSError as error:
+        raise InputError(f"{output} cannot be written: {error.strerror}; choose another file") from error
+    print(f"{output}: {len(model.links)} links, {len(model.free_joints)} free joints")
+
+
+@app.command()
+def srdf(
+    robot: RobotSource,
+    base: BaseLink = None,
+    tip: TipLink = None,
+    limits: LimitsFile = None,
+    package_path: PackagePath = None,
+    xacro_arg: XacroArg = None,
+) -> None:
+    """Print a semantic description (SRDF) for MoveIt: groups, grippers, home, pairs of links that need no check."""
+    from ..geometry import Checker, RobotBody
+    from ..model import Robot, arm_chain
+    from ..model.semantics import semantics_of
+    from ..model.srdf import srdf_text
+    from ..motion.home import find_home, floor_world
+
+    paths = package_path or ()
+    model = Robot.from_urdf(
+        robot, package_paths=paths, xacro_args=xacro_arguments(xacro_arg), limits=limits
+    ).completed()
+    for warning in model.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    chain = arm_chain(model, base or "", tip or "")
+    body = RobotBody.build(model, chain)
+    home = find_home(Checker(body, floor_world(chain, model)))
+    print(srdf_text(semantics_of(model, chain, body.ignored, home)), end="")
 
 
 @app.command()
@@ -107,4 +168,6 @@ def main() -> None:
         app()
     except ManipapyError as error:
         print(f"manipapy: {error}", file=sys.stderr)
+        for warning in error.warnings if isinstance(error, ModelError) else ():
+            print(f"  warning: {warning}", file=sys.stderr)
         sys.exit(2)

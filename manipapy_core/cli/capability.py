@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from manipapy_core import polytopes
-
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -202,6 +200,8 @@ def polytope(
     kind: Annotated[str, typer.Option(help="velocity, motion, force or acceleration.")] = "velocity",
 ) -> None:
     """Print the polytope of the tip: corners, half-spaces, volume, largest ball."""
+    from .. import polytopes  # loads Numba, which most commands do without
+
     makers: dict[str, tuple[Callable[..., Any], str]] = {
         "velocity": (polytopes.velocity_polytope, "m/s"),
         "motion": (polytopes.motion_polytope, "m"),

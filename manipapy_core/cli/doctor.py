@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -15,6 +14,10 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from .. import requirements
+
+VENV = ", in a virtual environment with --system-site-packages (docs/install.md)"
 
 
 class CheckState(enum.Enum):
@@ -37,24 +40,32 @@ class Finding:
     """What to do about it; empty when there is nothing to do."""
 
 
-CORE_MODULES = {"numpy": "numpy", "llvmlite": "llvmlite", "yaml": "pyyaml", "xacro": "xacro"}
-"""Modules that the library cannot do without, and the names of their packages."""
-
-EXTRA_MODULES = {
-    "ros": ("rclpy", "the ROS 2 nodes"),
-    "sim": ("pybullet", "physics simulation"),
-    "ik": ("eaik", "all solutions of inverse kinematics in closed form"),
-    "perception": ("cv2", "stereo obstacle perception"),
-    "planning": ("ompl", "motion planning"),
-    "collision": ("coal", "exact distances between meshes"),
-    "capability": ("shapely", "twist following and polygons of base placement"),
-    "viewer": ("viser", "the viewer in a browser"),
-    "gpu": ("cupy", "batches on an NVIDIA GPU"),
-    "plots": ("matplotlib", "plots"),
-    "big": ("dask", "large offline jobs"),
-    "test": ("pinocchio", "the reference of the tests"),
+EXTRA_PURPOSES = {
+    "ros": "the ROS 2 nodes",
+    "sim": "physics simulation",
+    "ik": "all solutions of inverse kinematics in closed form",
+    "perception": "stereo obstacle perception",
+    "planning": "further planners and time laws",
+    "collision": "exact distances between meshes",
+    "capability": "twist following and polygons of base placement",
+    "viewer": "the viewer in a browser",
+    "gpu": "batches on an NVIDIA GPU",
+    "plots": "plots",
+    "mjcf": "reading MJCF",
+    "torch": "differentiable operations of PyTorch",
+    "jax": "differentiable operations of JAX",
+    "big": "large offline jobs",
+    "test": "the references of the tests",
 }
-"""Per extra of the package: the module that shows whether it is installed, and its purpose."""
+"""Per extra of the package, its purpose."""
+EXTRA_MODULES = {"ros": "rclpy", "mjcf": "mujoco", "test": "pinocchio"}
+"""Of extras without a package of `requirements`: the module that shows whether they are installed."""
+ROS_INTERFACES = (
+    "action_msgs", "builtin_interfaces", "control_msgs", "diagnostic_msgs", "geometry_msgs", "lifecycle_msgs",
+    "moveit_msgs", "octomap_msgs", "rcl_interfaces", "rosgraph_msgs", "sensor_msgs", "shape_msgs", "std_msgs",
+    "std_srvs", "stereo_msgs", "tf2_msgs", "trajectory_msgs", "unique_identifier_msgs", "visualization_msgs",
+)  # fmt: skip
+"""Message packages of package.xml."""
 
 
 def examine() -> Iterator[Finding]:
@@ -64,6 +75,7 @@ def examine() -> Iterator[Finding]:
     yield from _compilers()
     yield _ros()
     yield _interfaces()
+    yield from _messages()
     yield _realtime()
     yield _discovery()
     yield _ports()
@@ -77,11 +89,15 @@ def _python() -> Finding:
 
 
 def _core_packages() -> Iterator[Finding]:
-    for module, package in CORE_MODULES.items():
-        if _installed(module):
-            yield Finding(package, CheckState.OK, _version(package))
+    for item in requirements.ALWAYS:
+        if not item.installed:
+            yield Finding(item.package, CheckState.PROBLEM, f"missing: {item.purpose}", item.cure)
+        elif item.too_old:
+            yield Finding(
+                item.package, CheckState.PROBLEM, f"{item.version} is older than {item.minimum}", f"{item.cure}{VENV}"
+            )
         else:
-            yield Finding(package, CheckState.PROBLEM, "missing", f"pip install {package}")
+            yield Finding(item.package, CheckState.OK, item.version or "version unknown")
 
 
 def _compilers() -> Iterator[Finding]:
@@ -119,6 +135,19 @@ def _interfaces() -> Finding:
         return Finding("manipapy_msgs", CheckState.OK, "built")
     cure = "make setup, or colcon build --base-paths . manipapy_msgs"
     return Finding("manipapy_msgs", CheckState.ABSENT, "not built: the nodes need it", cure)
+
+
+def _messages() -> Iterator[Finding]:
+    """The message packages of a ROS installation, in one line if all are there."""
+    if not _installed("rclpy"):
+        return
+    missing = [name for name in ROS_INTERFACES if not _installed(name)]
+    if not missing:
+        yield Finding("messages", CheckState.OK, f"all {len(ROS_INTERFACES)} packages of package.xml")
+    distribution = os.environ.get("ROS_DISTRO")
+    for name in missing:
+        cure = f"apt install ros-{distribution}-{name.replace('_', '-')}" if distribution else "make setup"
+        yield Finding(name, CheckState.PROBLEM, "missing: the nodes need it", cure)
 
 
 REALTIME_PRIORITY = 80
@@ -216,22 +245,20 @@ def _gpu() -> Finding:
 
 
 def _extras() -> Iterator[Finding]:
-    for extra, (module, purpose) in EXTRA_MODULES.items():
-        if _installed(module):
-            yield Finding(f"[{extra}]", CheckState.OK, purpose)
-        elif extra == "sim" and sys.version_info >= (3, 12):
-            cure = "Python 3.10 or 3.11; or compile it: pip install pybullet (about ten minutes)"
-            yield Finding(f"[{extra}]", CheckState.ABSENT, f"{purpose}; PyBullet has no wheel for this Python", cure)
-        else:
+    for extra, purpose in EXTRA_PURPOSES.items():
+        packages = [item for item in requirements.OPTIONAL if item.extra == extra]
+        missing = [item for item in packages if not item.installed]
+        if extra in EXTRA_MODULES and not _installed(EXTRA_MODULES[extra]):
             yield Finding(f"[{extra}]", CheckState.ABSENT, purpose, f"make setup EXTRAS=ros,test,{extra}")
+        elif not missing:
+            yield Finding(f"[{extra}]", CheckState.OK, purpose)
+        elif extra == "sim" and len(missing) < len(packages) and missing[0].module == "pybullet":
+            yield Finding(f"[{extra}]", CheckState.OK, f"{purpose} by MuJoCo; PyBullet is not installed")
+        else:
+            names = ", ".join(item.package for item in missing)
+            cure = "; ".join(item.cure for item in missing)
+            yield Finding(f"[{extra}]", CheckState.ABSENT, f"{purpose}; missing: {names}", cure)
 
 
 def _installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "version unknown"

@@ -20,6 +20,7 @@ from .. import dynamics
 from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
+from .ik_helpers import OpenLimits
 from .inputs import shaped, tip_wrench
 from .kinematics import SerialManipulator
 from .screws import chain_from_screws
@@ -41,7 +42,9 @@ class ManipulatorDynamics(SerialManipulator):
         Glist: Spatial inertia per link, angular first, shape (n, 6, 6).
         Mlist_per_link: Pose at θ = 0 of the frame in which each Glist is given (usually at the centre of mass),
             shape (n, 4, 4). Without it every Glist is taken in the frame of the end effector at θ = 0, with a warning.
-        joint_limits: (lower, upper) per joint [rad or m]; (-π, π) for revolute joints if not given.
+        joint_limits: (lower, upper) per joint [rad or m]; no limits if not given.
+        damping: Of each joint [N m s/rad or N s/m], shape (n,); Coulomb friction [N m or N] likewise. Both are for the
+            controller, which compensates them; the equations above have no friction.
     """
 
     def __init__(
@@ -55,13 +58,16 @@ class ManipulatorDynamics(SerialManipulator):
         Glist: Sequence[ArrayLike] | ArrayLike,
         Mlist_per_link: Sequence[ArrayLike] | None = None,
         *,
-        joint_limits: Sequence[tuple[float, float]] | None = None,
+        joint_limits: OpenLimits | None = None,
+        damping: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
     ):
         if Glist is None:
             raise InputError("Glist is missing; give one spatial inertia (6, 6) per joint")
         self.Mlist_per_link: list[Array] | None = None
         if Mlist_per_link is not None:
             self.Mlist_per_link = [np.array(T, dtype=np.float64) for T in Mlist_per_link]
+        self._friction = {"damping": damping, "friction": friction}
         super().__init__(M_list, omega_list, r_list, b_list, S_list, B_list, Glist, joint_limits)
         self.Glist = self.G_list
         chain = self.chain
@@ -78,7 +84,7 @@ class ManipulatorDynamics(SerialManipulator):
                 stacklevel=4,
             )
             frames = [self.M_list] * self.S_list.shape[1]
-        return chain_from_screws(self.S_list, self.M_list, self.joint_limits, G_list, frames)
+        return chain_from_screws(self.S_list, self.M_list, self._chain_limits(), G_list, frames, **self._friction)
 
     def mass_matrix(self, thetalist: ArrayLike) -> Array:
         """Joint-space inertia Σ J_kᵀ G_k J_k, symmetric, shape (n, n).

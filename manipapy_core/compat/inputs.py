@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import trajectory
-from ..errors import InputError, ShapeError
+from ..errors import InputError, NotFiniteError, ShapeError
 from ..typing import Array
+
+ROUNDED, EXACT = 1e-3, 1e-12
+"""Largest deviation of R Rᵀ from 1 in a rotation with rounded numbers, and in one that is left as it is."""
 
 
 def shaped(values: Sequence[ArrayLike] | ArrayLike, shape: tuple[int, ...], name: str) -> Array:
@@ -25,11 +27,26 @@ def shaped(values: Sequence[ArrayLike] | ArrayLike, shape: tuple[int, ...], name
 
 
 def pose(T: ArrayLike, name: str) -> Array:
-    """A checked copy of a pose, shape (4, 4)."""
+    """A checked copy of a pose, shape (4, 4); a rotation with rounded numbers becomes the nearest exact one."""
     array = shaped(T, (4, 4), name).copy()
     R = array[:3, :3]
-    if not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0 or not np.all(np.isfinite(array)):
+    off = float(np.abs(R @ R.T - np.eye(3)).max())
+    if not (off <= ROUNDED and np.linalg.det(R) > 0.0 and np.all(np.isfinite(array))):
         raise InputError(f"{name} is not a pose; its upper left 3 × 3 block must be a rotation")
+    if off > EXACT:
+        left, _, right = np.linalg.svd(R)
+        array[:3, :3] = left @ right
+    return array
+
+
+def finite_vector(values: ArrayLike, name: str) -> Array:
+    """Finite numbers, shape (n,) with any n."""
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ShapeError(name, "(n,)", array.shape)
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise NotFiniteError(name, (int(bad[0]),), float(array[bad[0]]), np.finfo(np.float64).max)
     return array
 
 
@@ -49,8 +66,8 @@ def tip_wrench(Ftip: ArrayLike | None) -> Array | None:
     return wrench if wrench.any() else None
 
 
-def time_scaling(method: int) -> trajectory.TimeScaling:
-    """ManipulaPy's `method`: 3 is cubic, 5 is quintic time scaling."""
-    if method not in (3, 5):
-        raise InputError(f"method is {method!r}; 3 is cubic, 5 is quintic time scaling")
-    return trajectory.TimeScaling(method)
+def bounds(limits: Sequence[tuple[float | None, float | None]]) -> tuple[Array, Array]:
+    """Lower and upper limits [rad or m], shape (n,) each; infinite where an entry is None."""
+    lower = np.array([-np.inf if low is None else low for low, _ in limits], dtype=np.float64)
+    upper = np.array([np.inf if high is None else high for _, high in limits], dtype=np.float64)
+    return lower, upper

@@ -7,6 +7,7 @@ The labels equal those of scikit-learn's DBSCAN. For tracked obstacles, with the
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,14 +20,14 @@ class Perception:
     """Obstacles from the cameras of a `Vision`.
 
     Args:
-        vision_instance: Required.
+        vision_instance: Required: a `Vision`, or any object with its methods.
         logger_name: Name of the logger.
 
     Raises:
         ValueError: No `Vision` was given.
     """
 
-    def __init__(self, vision_instance: Vision | None = None, logger_name: str = "PerceptionLogger"):
+    def __init__(self, vision_instance: Vision | Any = None, logger_name: str = "PerceptionLogger"):
         if vision_instance is None:
             raise ValueError("Perception needs a Vision; give vision_instance")
         self.vision = vision_instance
@@ -48,18 +49,28 @@ class Perception:
             eps: Neighbourhood radius of DBSCAN [m].
             min_samples: Neighbours that make a core point.
         """
-        rgb, depth = self.vision.capture_image(camera_index)
+        rgb, depth = self.vision.capture_image(camera_index=camera_index)
         if depth is None:
             self.logger.warning("camera %d has no depth image", camera_index)
             return np.empty((0, 3), np.float32), np.empty(0, np.int64)
-        points, _ = self.vision.detect_obstacles(depth, rgb, depth_threshold, camera_index, step)
+        points, _ = self.vision.detect_obstacles(
+            depth_image=depth, rgb_image=rgb, depth_threshold=depth_threshold, camera_index=camera_index, step=step
+        )
+        if points is None:  # of a Vision of another class
+            return np.empty((0, 3), np.float32), np.empty(0, np.int64)
         labels, _ = self.cluster_obstacles(points, eps, min_samples)
         return points, labels
 
     def compute_stereo_disparity(
         self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]
     ) -> NDArray[np.float32]:
-        """Disparity of raw images [pixels], shape (height, width); −1 where unknown."""
+        """Disparity of raw images [pixels], shape (height, width); −1 where unknown.
+
+        Raises:
+            RuntimeError: There are no stereo cameras.
+        """
+        if not self.vision.stereo_enabled:
+            raise RuntimeError("no stereo cameras; give the Vision stereo_configs")
         return self.vision.compute_disparity(*self.vision.rectify_stereo_images(left_img, right_img))
 
     def get_stereo_point_cloud(self, left_img: NDArray[np.uint8], right_img: NDArray[np.uint8]) -> NDArray[np.float32]:

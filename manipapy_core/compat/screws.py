@@ -23,6 +23,9 @@ def chain_from_screws(
     limits: Sequence[tuple[float, float]],
     G: Sequence[ArrayLike] | ArrayLike | None = None,
     M_inertia: Sequence[ArrayLike] | ArrayLike | None = None,
+    *,
+    damping: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
 ) -> Chain:
     """The serial arm with T(q) = exp(S_1 q_1) … exp(S_n q_n) M.
 
@@ -32,6 +35,7 @@ def chain_from_screws(
         limits: Lower and upper position per joint [rad or m].
         G: Spatial inertia of each link, angular first, shape (n, 6, 6); none for a massless arm.
         M_inertia: Pose at q = 0 of the frame in which each G is given, shape (n, 4, 4).
+        damping: Of each joint [N m s/rad or N s/m], shape (n,); 0 if not given. Coulomb friction [N m or N] likewise.
     """
     screws = np.array(S, dtype=np.float64)
     if screws.ndim != 2 or screws.shape[0] != 6 or screws.shape[1] == 0:
@@ -81,8 +85,8 @@ def chain_from_screws(
         link_names=(BASE, *(body.link for body in bodies), TIP),
         link_placements=((-1, np.eye(4)), *((index, np.eye(4)) for index in range(n)), (n - 1, T_body_tip)),
         limits=JointLimits(lower, upper, unlimited, unlimited, unlimited, unlimited),
-        damping=np.zeros(n),
-        friction=np.zeros(n),
+        damping=np.zeros(n) if damping is None else _stack(damping, (n,), "damping"),
+        friction=np.zeros(n) if friction is None else _stack(friction, (n,), "friction"),
         locked=(),
     )
 

@@ -1,12 +1,13 @@
 """`Singularity`: singular configurations, ellipsoids and the workspace of an arm, with ManipulaPy's API.
 
 Intended differences from ManipulaPy: singularity is decided by the smallest singular value for any number of joints,
-where a determinant exists only for six; `near_singularity_detection` compares 1/condition with its threshold, so that
-the documented default of 0.01 is meaningful; windows open only if there is a screen.
+where a determinant exists only for six; `near_singularity_detection` takes the threshold of early versions, a fraction
+such as 0.01, as the condition number 100; windows open only if there is a screen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 from .. import polytopes, reachability, singularity
 from ..draw import new_axes, new_figure, show
 from ..errors import InputError
+from ..model.chain import Chain
 from .kinematics import SerialManipulator
 
 _SINGULAR = 1e-4
@@ -26,10 +28,10 @@ class Singularity:
     """Analyses an arm.
 
     Args:
-        serial_manipulator: The arm.
+        serial_manipulator: The arm: a `SerialManipulator`, or any object with `jacobian` and `forward_kinematics`.
     """
 
-    def __init__(self, serial_manipulator: SerialManipulator):
+    def __init__(self, serial_manipulator: SerialManipulator | Any):
         self.serial_manipulator = serial_manipulator
 
     def singularity_analysis(self, thetalist: ArrayLike) -> bool:
@@ -38,13 +40,17 @@ class Singularity:
 
     def condition_number(self, thetalist: ArrayLike) -> float:
         """Ratio of the largest to the smallest singular value of the Jacobian; inf if singular."""
-        return float(singularity.condition_number(self.serial_manipulator.chain, thetalist))
+        chain = self._chain
+        if chain is not None:
+            return float(singularity.condition_number(chain, thetalist))
+        values = np.linalg.svd(np.asarray(self.serial_manipulator.jacobian(thetalist)), compute_uv=False)
+        return float(values[0] / values[-1]) if values[-1] > np.finfo(float).eps * values[0] else math.inf
 
-    def near_singularity_detection(self, thetalist: ArrayLike, threshold: float = 1e-2) -> bool:
-        """Whether the smallest singular value is below this fraction of the largest."""
-        if not 0.0 < threshold < 1.0:
-            raise InputError(f"threshold is {threshold}; give a fraction between 0 and 1, such as 0.01")
-        return not self.condition_number(thetalist) < 1.0 / threshold
+    def near_singularity_detection(self, thetalist: ArrayLike, threshold: float = 1e3) -> bool:
+        """Whether the condition number is above a threshold; a threshold below 1 stands for its inverse."""
+        if not threshold > 0.0:
+            raise InputError(f"threshold is {threshold}; give a condition number, such as 1000")
+        return not self.condition_number(thetalist) <= (threshold if threshold >= 1.0 else 1.0 / threshold)
 
     def manipulability_ellipsoid(self, thetalist: ArrayLike, ax: Any = None) -> tuple[Any, Any]:
         """Draws the ellipsoids of linear and angular velocity at the tip.
@@ -55,9 +61,7 @@ class Singularity:
         Returns:
             The ellipsoids of linear and of angular velocity (`polytopes.Ellipsoid`).
         """
-        chain = self.serial_manipulator.chain
-        kinds = (polytopes.Motion.TRANSLATION, polytopes.Motion.ROTATION)
-        linear, angular = (polytopes.velocity_ellipsoid(chain, thetalist, motion=kind) for kind in kinds)
+        linear, angular = self._ellipsoids(thetalist)
         figure = None if ax is not None else new_figure(figsize=(12, 6))
         for number, (name, ellipsoid) in enumerate((("linear velocity", linear), ("angular velocity", angular))):
             scene = ax if figure is None else new_axes(figure, 121 + number)
@@ -77,10 +81,7 @@ class Singularity:
             joint_limits: (lower, upper) per joint [rad or m]; those of the arm if not given.
             num_samples: Number of configurations.
         """
-        arm = self.serial_manipulator
-        if joint_limits is not None:
-            arm = SerialManipulator(arm.M_list, S_list=arm.S_list, joint_limits=joint_limits)
-        found = reachability.sample_workspace(arm.chain, num_samples)
+        found = self._workspace(joint_limits, num_samples)
         figure = new_figure(figsize=(7, 7))
         scene = new_axes(figure)
         found.draw(scene)
@@ -90,3 +91,35 @@ class Singularity:
         scene.set_box_aspect(np.ptp(found.points, axis=0) + 1e-3)
         show(figure)
         return found
+
+    @property
+    def _chain(self) -> Chain | None:
+        """The arm of our own class; None for other objects."""
+        chain = getattr(self.serial_manipulator, "chain", None)
+        return chain if isinstance(chain, Chain) else None
+
+    def _ellipsoids(self, thetalist: ArrayLike) -> list[polytopes.Ellipsoid]:
+        """Of linear and of angular velocity."""
+        chain = self._chain
+        if chain is not None:
+            kinds = (polytopes.Motion.TRANSLATION, polytopes.Motion.ROTATION)
+            return [polytopes.velocity_ellipsoid(chain, thetalist, motion=kind) for kind in kinds]
+        J = np.asarray(self.serial_manipulator.jacobian(thetalist), dtype=np.float64)
+        found = []
+        for part in (J[3:], J[:3]):
+            axes, radii, _ = np.linalg.svd(part)
+            found.append(polytopes.Ellipsoid(np.zeros(3), axes, np.pad(radii, (0, 3 - len(radii)))))
+        return found
+
+    def _workspace(self, joint_limits: Sequence[tuple[float, float]] | None, samples: int) -> reachability.Workspace:
+        arm = self.serial_manipulator
+        if self._chain is not None:
+            if joint_limits is not None:
+                arm = SerialManipulator(arm.M_list, S_list=arm.S_list, joint_limits=joint_limits)
+            return reachability.sample_workspace(arm.chain, samples)
+        if joint_limits is None:
+            raise InputError("joint_limits are missing; give (lower, upper) for every joint")
+        lower, upper = np.asarray(joint_limits, dtype=np.float64).T
+        q = np.random.default_rng(0).uniform(lower, upper, (samples, len(lower)))
+        points = np.array([np.asarray(arm.forward_kinematics(row))[:3, 3] for row in q])
+        return reachability.Workspace(q, points, np.ones(samples))

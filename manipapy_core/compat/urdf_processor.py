@@ -9,94 +9,45 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import draw, kinematics
-from ..errors import InputError, ShapeError, UnknownJoint
-from ..model import Chain, Joint, Link, Robot
+from .. import draw
+from ..errors import InputError, ShapeError
+from ..model import Chain, JointType, Link, Robot
+from ..sim import SimulationUnavailable
 from ..typing import Array
 from . import utils
 from .arm import pybullet_limits, serial_arm
+from .arm_queries import ArmQueries
 from .dynamics import ManipulatorDynamics
 from .kinematics import SerialManipulator
+from .urdf_view import URDFView
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
-
-class URDFView:
-    """name, links, joints, actuated_joints and link_fk of a robot; the robot itself is `model`."""
-
-    def __init__(self, model: Robot):
-        self.model = model
-        self._tree: Chain = model.tree()
-
-    def __repr__(self) -> str:
-        return f"URDFView({self.name!r}, {len(self.links)} links, {len(self.joints)} joints)"
-
-    @property
-    def name(self) -> str:
-        """Name of the robot."""
-        return self.model.name
-
-    @property
-    def links(self) -> tuple[Link, ...]:
-        """In file order."""
-        return tuple(self.model.links.values())
-
-    @property
-    def joints(self) -> tuple[Joint, ...]:
-        """In file order, fixed ones included."""
-        return tuple(self.model.joints.values())
-
-    @property
-    def actuated_joints(self) -> tuple[Joint, ...]:
-        """The actuated joints, in the order of a configuration array."""
-        return tuple(self.model.joints[name] for name in self._tree.joint_names)
-
-    def link_fk(self, cfg: Mapping[str, float] | ArrayLike | None = None) -> dict[str, Array]:
-        """Poses of all links in the frame of the root link.
-
-        Args:
-            cfg: Joint positions [rad or m] by name (missing ones are 0), or one per actuated joint; all 0 if
-                not given.
-
-        Returns:
-            Homogeneous matrices by link name, in file order.
-        """
-        poses = kinematics.link_poses(self._tree, self.configuration(cfg))
-        return {name: poses[index] for index, name in enumerate(self._tree.link_names)}
-
-    def configuration(self, cfg: Mapping[str, float] | ArrayLike | None) -> Array:
-        """Positions [rad or m] of the actuated joints, shape (n,); positions of joints that cannot move are ignored."""
-        names = self._tree.joint_names
-        if cfg is None:
-            return np.zeros(len(names))
-        if not isinstance(cfg, Mapping):
-            array = np.asarray(cfg, dtype=np.float64)
-            if array.shape != (len(names),):
-                raise ShapeError("cfg", f"({len(names)},), one for each of {', '.join(names)}", array.shape)
-            return array
-        for name in cfg:
-            if name not in self.model.joints:
-                raise UnknownJoint(name, list(self.model.joints))
-        return np.array([float(cfg.get(name, 0.0)) for name in names])
+    from .urdf_modifier import URDFModifier
+    from .urdf_scene import Scene
 
 
-class URDFToSerialManipulator:
+class URDFToSerialManipulator(ArmQueries):
     """Reads a robot description and builds its kinematics and dynamics.
 
     The arm is the chain from the root of the description to its end, before any gripper; the gripper is carried along.
 
     Args:
-        urdf_name: Path of a URDF or xacro file, or the name of a bundled robot.
+        urdf_name: Path of a URDF or xacro file, the name of a bundled robot, or a robot.
         use_pybullet_limits: Take the limits of revolute joints from PyBullet, (-π, π) for continuous ones. Otherwise
-            they are all (-π, π). Prismatic joints have the limits of the description either way.
+            they are all (-π, π). Prismatic joints have the limits of the description either way. Without PyBullet
+            they are those of the description too, with a warning; None takes those without PyBullet.
+        backend: No effect: there is one reader; `load_meshes` and `validate` likewise, it always checks.
+        tip_link: Last link of the arm; found if not given.
 
     Attributes:
         robot: The description (`URDFView`): name, links, joints, link_fk.
@@ -107,20 +58,29 @@ class URDFToSerialManipulator:
     Raises:
         FileNotFoundError: There is no such file.
         ModelError: The description cannot be used; lists every problem with its line and cure.
-        ImportError: `use_pybullet_limits` without PyBullet installed.
+        InputError: The robot has several arms; the message names their ends for `tip_link`.
     """
 
-    def __init__(self, urdf_name: str | os.PathLike[str], use_pybullet_limits: bool = True):
-        self.urdf_name = urdf_name
+    def __init__(
+        self,
+        urdf_name: str | os.PathLike[str] | Robot,
+        use_pybullet_limits: bool | None = True,
+        backend: str = "builtin",
+        load_meshes: bool = False,
+        validate: bool = False,
+        *,
+        tip_link: str | None = None,
+    ):
+        self.urdf_name, self.tip_link = urdf_name, tip_link
         self.robot: URDFView
         self.chain: Chain
         self.robot_data: dict[str, Any] = self.load_urdf(urdf_name)
-        revolute = self._get_joint_limits_from_pybullet() if use_pybullet_limits else None
+        revolute = None if use_pybullet_limits is False else self._revolute_limits(use_pybullet_limits is True)
         self.robot_data["joint_limits"] = self._joint_limits(revolute)
         self.serial_manipulator: SerialManipulator = self.initialize_serial_manipulator()
         self.dynamics: ManipulatorDynamics = self.initialize_manipulator_dynamics()
 
-    def load_urdf(self, urdf_name: str | os.PathLike[str]) -> dict[str, Any]:
+    def load_urdf(self, urdf_name: str | os.PathLike[str] | Robot) -> dict[str, Any]:
         """Reads a description and extracts the parameters of its arm.
 
         Returns:
@@ -132,8 +92,8 @@ class URDFToSerialManipulator:
             joint_names: n names, in the order of θ.
             velocity_limits, effort_limits, damping, friction: One per joint, (n,), inf where there is no limit.
         """
-        model = Robot.from_urdf(urdf_name, check_meshes=False)
-        chain = serial_arm(model)
+        model = urdf_name if isinstance(urdf_name, Robot) else Robot.from_urdf(urdf_name, check_meshes=False)
+        chain = serial_arm(model, self.tip_link)
         self.robot, self.chain = URDFView(model), chain
         return {
             "M": chain.M.copy(),
@@ -153,6 +113,21 @@ class URDFToSerialManipulator:
         """(lower, upper) [rad] of each revolute joint of the arm as PyBullet reads it; (-π, π) for continuous ones."""
         limits = pybullet_limits(self.robot.model)
         return [limits[body.joint] for body in self.chain.bodies if body.revolute]
+
+    def _revolute_limits(self, by_pybullet: bool) -> list[tuple[float, float]]:
+        if by_pybullet:
+            try:
+                return self._get_joint_limits_from_pybullet()
+            except SimulationUnavailable as error:
+                warnings.warn(f"joint limits are those of the description: {error}", UserWarning, stacklevel=3)
+        limits, names = self.chain.limits, self.chain.joint_names
+        return [
+            (-math.pi, math.pi)
+            if self.robot.model.joints[name].type is JointType.CONTINUOUS
+            else (float(limits.lower[index]), float(limits.upper[index]))
+            for index, name in enumerate(names)
+            if self.robot.model.joints[name].type is not JointType.PRISMATIC
+        ]
 
     def _joint_limits(self, revolute: Sequence[tuple[float, float]] | None) -> list[tuple[float, float]]:
         """One pair per joint: as given for revolute joints, from the description for prismatic ones."""
@@ -185,6 +160,8 @@ class URDFToSerialManipulator:
             data["Glist"],
             data["Mlist_per_link"],
             joint_limits=data["joint_limits"],
+            damping=data["damping"],
+            friction=data["friction"],
         )
 
     def visualize_robot(self) -> Figure:
@@ -246,6 +223,13 @@ class URDFToSerialManipulator:
         names = [joint.name for joint in self.robot.joints]
         return {"num_joints": len(names), "joint_names": names}
 
+    def create_modifier(self) -> URDFModifier:
+        """Makes changed copies of the description."""
+        from .urdf_document import URDF  # these import this module
+        from .urdf_modifier import URDFModifier
+
+        return URDFModifier(URDF(self.robot.model, self.robot.model.urdf))
+
     @staticmethod
     def transform_to_xyz(T: ArrayLike) -> Array:
         """Position [m] of a pose, shape (3,)."""
@@ -269,6 +253,25 @@ class URDFToSerialManipulator:
             Shape (6, n).
         """
         S = utils.extract_screw_list(w, p)
+        assert S is not None
         if S.shape[1] != robot_dof:
             raise InputError(f"robot_dof is {robot_dof}, but w and p have {S.shape[1]} columns")
         return S
+
+
+def load_robot(
+    urdf_path: str | os.PathLike[str], backend: str = "builtin", use_pybullet_limits: bool = False
+) -> URDFToSerialManipulator:
+    """The processor of a file; without PyBullet's limits, with those of the description.
+
+    Args:
+        backend: No effect.
+    """
+    return URDFToSerialManipulator(urdf_path, use_pybullet_limits or None)
+
+
+def create_multi_robot_scene(name: str = "scene") -> Scene:
+    """An empty scene for several robots."""
+    from .urdf_scene import Scene  # imports this module
+
+    return Scene(name)

@@ -1,11 +1,12 @@
 """Robot compiler: algorithms written once, traced for one robot, emitted as machine code.
 
 `kernels_of` and `bind` give the compiled kinematics and dynamics of a chain; `compile_formula` compiles straight-line
-code of your own. Rooms that generate code themselves (inverse kinematics, the collision checker) import the modules
-`trace`, `algorithms` and `llvm`.
+code of your own, and `differentiate` gives the formula of its exact derivatives. Rooms that generate code themselves
+(inverse kinematics, the collision checker) import the modules `trace`, `algorithms` and `llvm`.
 """
 
 from .algorithms.ik_step import Task
+from .differentiation import differentiate
 from .formulas import (
     UNLIMITED,
     absolute,
@@ -36,6 +37,7 @@ __all__ = [
     "clamp",
     "compile_formula",
     "compile_per_joint",
+    "differentiate",
     "kernels_of",
     "largest",
     "mechanism_of",

@@ -7,9 +7,10 @@ While these files are unchanged it leads to the object directly, so that a usual
 After a change of source that leaves the program the same, such as a comment, the kernel is traced again and its old
 object found by name; LLVM is not called.
 
-A file is a checksum and its content. It is written beside and renamed into place, so a reader gets all of it or
-nothing; what does not pass the checksum is made again. The folder holds machine code that will be run, so it must
-belong to this user and be closed to others. When it grows beyond its limit, the files not used for longest are removed.
+A file is a message authentication code and its content. It is written beside and renamed into place, so a reader gets
+all of it or nothing; what does not pass the check is made again. The folder holds machine code that will be run, so
+folder and files must belong to this user and be closed to others (`private_files`). When the folder grows beyond its
+limit, the files not used for longest are removed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import hmac
 import json
 import os
 import tempfile
@@ -28,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import sources
+from .private_files import MAC_SIZE, NotPrivate, mac, make_private_folder, read_private, user_cache_folder
 
 FOLDER_VARIABLE = "MANIPAPY_CACHE_DIR"
 LIMIT_VARIABLE = "MANIPAPY_CACHE_LIMIT"
@@ -38,8 +41,7 @@ KERNEL, INDEX, SEEDS, BODY = ".kernel", ".index", ".seeds", ".geometry"
 _PARTIAL = ".part"
 _ABANDONED = 3600.0
 """Age from which a partial file has no writer any more [s]."""
-_MAGIC = b"manipapy kernel 1\n"
-_DIGEST = hashlib.sha256().digest_size
+_MAGIC = b"manipapy kernel 2\n"
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,7 @@ class Entry:
 def folder() -> Path:
     """Folder of the cache: $MANIPAPY_CACHE_DIR, or manipapy/ in the user's cache folder."""
     chosen = os.environ.get(FOLDER_VARIABLE)
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "manipapy"
+    return Path(chosen) if chosen else user_cache_folder() / "manipapy"
 
 
 def limit() -> int:
@@ -146,13 +146,14 @@ def read(name: str) -> bytes | None:
     """Content of a file, marked as used; None if there is none that can be trusted."""
     path = folder() / name
     try:
-        if not _private(path):
+        content = read_private(path)
+        header, code = content[: len(_MAGIC) + MAC_SIZE], content[len(_MAGIC) + MAC_SIZE :]
+        if not hmac.compare_digest(header, _MAGIC + mac(path.parent, name, code)):
             return None
-        content = path.read_bytes()
-    except OSError:
+    except NotPrivate as error:
+        _warn_once(f"compiled kernels in {path.parent} are not used: {error}")
         return None
-    header, code = content[: len(_MAGIC) + _DIGEST], content[len(_MAGIC) + _DIGEST :]
-    if header != _MAGIC + hashlib.sha256(code).digest():
+    except OSError:
         return None
     with contextlib.suppress(OSError):  # a folder that can only be read
         os.utime(path)
@@ -163,11 +164,12 @@ def write(name: str, code: bytes) -> None:
     """Keeps a file. A folder that cannot be written to costs a warning, and a compilation next time."""
     target = folder()
     try:
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(target)
+        header = _MAGIC + mac(target, name, code)
         handle, temporary = tempfile.mkstemp(dir=target, prefix=".", suffix=_PARTIAL)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(code).digest() + code)
+                file.write(header + code)
             os.replace(temporary, target / name)
         except OSError:
             os.unlink(temporary)
@@ -244,18 +246,6 @@ def _remove(path: Path) -> bool:
         path.unlink()
     except OSError:
         return False
-    return True
-
-
-def _private(path: Path) -> bool:
-    """True if no other user could have put this file here."""
-    if not hasattr(os, "getuid"):
-        return True
-    for part in (path, path.parent):
-        status = part.stat()
-        if status.st_uid not in (os.getuid(), 0) or status.st_mode & 0o002:
-            _warn_once(f"compiled kernels in {path.parent} are not used: others may write there; chmod it to 700")
-            return False
     return True
 
 

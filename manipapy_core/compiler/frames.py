@@ -96,7 +96,8 @@ def _place(start: Array, axis: _Line, target: tuple[_Line, Array] | None, old_x:
     distance = np.linalg.norm(sideways)
     if line.free or distance < COINCIDENT:
         return start, _across(z, favourite), start
-    return start, sideways / distance, start + sideways
+    # Of lines that nearly coincide the direction has few digits: made perpendicular to z once more.
+    return start, _across(z, sideways / distance), start + sideways
 
 
 def _across(z: Array, preferred: Array) -> Array:

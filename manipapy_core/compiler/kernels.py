@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .algorithms import dynamics, forward_dynamics, kinematics, regressor, timing
+from .algorithms import derivatives, dynamics, forward_dynamics, kinematics, regressor, timing
 from .function import FLOAT64, CompiledFunction
 from .mechanism import Mechanism, mechanism_of
 from .trace import Input, Kernel, Signature, trace
@@ -64,12 +64,28 @@ def _jacobian(mechanism: Mechanism) -> tuple[int, ...]:
     return (6, mechanism.n)
 
 
+def _jacobian_per_joint(mechanism: Mechanism) -> tuple[int, ...]:
+    return (6, mechanism.n, mechanism.n)
+
+
+def _three_squares(mechanism: Mechanism) -> tuple[int, ...]:
+    return (3, mechanism.n, mechanism.n)
+
+
 def _dynamics(algorithm: Callable[..., Any], last: str) -> dict[str, Recipe]:
     """The plain kernel and those with a wrench, a payload or both, which cost more."""
     options = {"": (), "_wrench": (WRENCH,), "_payload": (PAYLOAD_INPUT,), "_wrench_payload": (WRENCH, PAYLOAD_INPUT)}
     return {
         f"{algorithm.__name__}{suffix}": Recipe(algorithm, ("q", "qd", last), _per_joint, (GRAVITY_INPUT, *extras))
         for suffix, extras in options.items()
+    }
+
+
+def _derivatives(algorithm: Callable[..., Any], last: str) -> dict[str, Recipe]:
+    """The plain kernel, and one with wrench and payload."""
+    return {
+        f"{algorithm.__name__}{suffix}": Recipe(algorithm, ("q", "qd", last), _three_squares, (GRAVITY_INPUT, *extras))
+        for suffix, extras in {"": (), "_wrench_payload": (WRENCH, PAYLOAD_INPUT)}.items()
     }
 
 
@@ -80,16 +96,26 @@ RECIPES: dict[str, Recipe] = {
     "body_jacobian": Recipe(kinematics.body_jacobian, ("q",), _jacobian),
     "space_jacobian_derivative": Recipe(kinematics.space_jacobian_derivative, ("q", "qd"), _jacobian),
     "body_jacobian_derivative": Recipe(kinematics.body_jacobian_derivative, ("q", "qd"), _jacobian),
+    "space_jacobian_partials": Recipe(derivatives.space_jacobian_partials, ("q",), _jacobian_per_joint),
+    "body_jacobian_partials": Recipe(derivatives.body_jacobian_partials, ("q",), _jacobian_per_joint),
     "mass_matrix": Recipe(dynamics.mass_matrix, ("q",), _square),
     "coriolis_matrix": Recipe(dynamics.coriolis_matrix, ("q", "qd"), _square),
     "coriolis_forces": Recipe(dynamics.coriolis_forces, ("q", "qd"), _per_joint),
     "gravity_forces": Recipe(dynamics.gravity_forces, ("q",), _per_joint, (GRAVITY_INPUT,)),
     **_dynamics(dynamics.inverse_dynamics, "qdd"),
     **_dynamics(forward_dynamics.forward_dynamics, "tau"),
+    **_derivatives(derivatives.inverse_dynamics_derivatives, "qdd"),
+    **_derivatives(derivatives.forward_dynamics_derivatives, "tau"),
     "regressor": Recipe(
         regressor.regressor,
         ("q", "qd", "qd_ref", "qdd"),
         lambda mechanism: (mechanism.n, regressor.PARAMETERS * len(mechanism.bodies)),
+        (GRAVITY_INPUT,),
+    ),
+    "payload_regressor": Recipe(
+        regressor.payload_regressor,
+        ("q", "qd", "qdd"),
+        lambda mechanism: (mechanism.n, regressor.PARAMETERS),
         (GRAVITY_INPUT,),
     ),
 }

@@ -88,8 +88,8 @@ def _describe(value: Any, modules: dict[str, None]) -> str:
     raise _Unknown
 
 
-def _ours(module: str) -> str:
-    if _file_of(module) is None:
+def _ours(module: str | None) -> str:
+    if module is None or _file_of(module) is None:  # None: defined by `exec`
         raise _Unknown
     return module
 

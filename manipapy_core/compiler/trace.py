@@ -207,6 +207,23 @@ class Program:
     def input(self, name: str, width: int) -> list[Symbol]:
         return [Symbol(self, self.node("input", name, element)) for element in range(width)]
 
+    def needed(self, indices: Iterable[int]) -> set[int]:
+        """These nodes and all that they are computed from."""
+        found: set[int] = set()
+        pending = list(indices)
+        while pending:
+            index = pending.pop()
+            if index not in found:
+                found.add(index)
+                pending.extend(operands_of(self.nodes[index]))
+        return found
+
+    def copy(self) -> Program:
+        """The same nodes with the same indices."""
+        other = Program()
+        other.nodes, other._known = list(self.nodes), dict(self._known)
+        return other
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -245,17 +262,9 @@ def trace(signature: Signature, algorithm: Callable[..., Iterable[Scalar | Mask]
     results = [value if isinstance(value, (Symbol, Mask)) else program.constant(value) for value in outputs]
     assert len(results) == signature.output_width, (signature, len(results))
 
-    needed: set[int] = set()
-    pending = [result.index for result in results]
-    while pending:
-        index = pending.pop()
-        if index not in needed:
-            needed.add(index)
-            pending.extend(operands_of(program.nodes[index]))
-
     shared = {argument.name for argument in signature.inputs if argument.shared}
     uniform: set[int] = set()
-    order = sorted(needed)
+    order = sorted(program.needed(result.index for result in results))
     for index in order:
         op, *operands = program.nodes[index]
         known = operands[0] in shared if op == "input" else op == "const" or uniform.issuperset(operands)

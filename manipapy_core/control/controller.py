@@ -16,12 +16,13 @@ from ..model.chain import Chain
 from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
 from .execution.goal import GoalTolerances
-from .execution.preview import TrajectoryPreview
+from .execution.preview import PathAhead, TrajectoryPreview
 from .execution.validation import ValidatedGoal, prepare
 from .fused_tick import compile_fused_tick
 from .guard.checks import Action, Check, Verdict
 from .guard.collision import CollisionAhead
 from .guard.hold import Hold
+from .guard.speed_ahead import SpeedAhead
 from .laws.law import Gains, Law
 from .laws.registry import make_law
 from .pipeline import ControlPipeline
@@ -80,8 +81,8 @@ class ArmController:
     """Controls one arm by efforts.
 
     Nothing is sent before the first joint state has arrived. From then on every tick gives finite efforts within the
-    limits: those of the law, or of the hold by which the guard replaces it. When joint states are missing, the arm is
-    first braked by prediction. After the stop that follows, nothing is sent until joint states arrive again: the
+    limits: those of the law, or of the hold by which the guard replaces it. When joint states are missing, or are not
+    believed, the arm is braked by prediction. After that nothing is sent until believed joint states arrive: the
     hardware or simulation that executes the efforts must hold the arm by its own sensors when they stop coming.
 
     Args:
@@ -116,6 +117,20 @@ class ArmController:
         """
         now = self._pipeline.now if self._pipeline.seeded else None
         plan = prepare(self.chain, trajectory, tolerances, settings=self.settings.execution, now=now)
+        self._inbox.post(lambda now: self._pipeline.start_goal(plan, now))
+        return plan
+
+    def stream(self, trajectory: JointTrajectory) -> ValidatedGoal:
+        """Executes a short trajectory in place of the one before in the same stream, as servos send them.
+
+        It ends at rest, so that a sender that dies leaves the arm at rest. A stream does not take the arm from another
+        goal, and it ends a hold of the guard only after a pause.
+
+        Raises:
+            GoalRefused: The trajectory is invalid; code and text give the reason.
+        """
+        now = self._pipeline.now if self._pipeline.seeded else None
+        plan = prepare(self.chain, trajectory, settings=self.settings.execution, now=now, streamed=True)
         self._inbox.post(lambda now: self._pipeline.start_goal(plan, now))
         return plan
 
@@ -176,8 +191,9 @@ class ArmController:
         """Changes the payload of the tip, for the law and the hold."""
         self._payload = payload
         hold = Hold(self.chain, self._pipeline.bounds, gravity=self.settings.gravity, payload=payload)
+        ahead = SpeedAhead(self.chain, self.settings.guard, hold.model, self.settings.period)
         self.set_law(self._law.with_payload(payload))
-        self._inbox.post(lambda _: self._pipeline.change_hold(hold))
+        self._inbox.post(lambda _: self._pipeline.change_hold(hold, ahead))
 
     def set_speed(self, share: float) -> None:
         """Sets the speed scaling of trajectories, above 0 to 1."""
@@ -189,7 +205,7 @@ class ArmController:
         """Lets the guard slow or hold the arm by collision forecasts; None: without forecasts."""
         self._pipeline.guard.collision_ahead = forecast
 
-    def path_ahead(self, count: int, spacing: float) -> tuple[Array, float] | None:
+    def path_ahead(self, count: int, spacing: float) -> PathAhead | None:
         """The part of the active trajectory that lies ahead, from one thread at a time.
 
         Args:
@@ -197,8 +213,7 @@ class ArmController:
             spacing: Trajectory time between two rows [s].
 
         Returns:
-            Joint positions [rad or m], the present reference first, shape (count, n), and the present rate; None if
-            there is no active trajectory.
+            None if there is no active trajectory.
         """
         return self._preview.ahead(self._pipeline.execution, count, spacing)
 
@@ -221,7 +236,7 @@ class ArmController:
 
     # From the loop.
 
-    def tick(self, now: float, q: Array, qd: Array, stamp: float) -> Array | None:
+    def tick(self, now: float, q: Array, qd: Array, stamp: float, *, disputed: bool = False) -> Array | None:
         """One cycle of control.
 
         Args:
@@ -229,21 +244,26 @@ class ArmController:
             q: Measured positions [rad or m], shape (n,), C-contiguous float64, in the order of the chain.
             qd: Measured velocities [rad/s or m/s], likewise.
             stamp: When they were measured, on the clock of `now` [s].
+            disputed: Whether several sources give joint states of this arm, so that none of them is believed.
 
         Returns:
             Joint efforts [N m or N], shape (n,): a buffer, valid until the next tick. None before the first joint
-            state, and after a stop because joint states are missing.
+            state, after a stop because joint states are missing, and at rest while they are not believed.
         """
         pipeline = self._pipeline
         self._sequence += 1
         try:
             self._inbox.run_requests(now)
-            ready = pipeline.tick(now, q, qd, stamp)
+            ready = pipeline.tick(now, q, qd, stamp, disputed)
         except Exception as error:  # any failure holds the arm, and its cause is kept
             ready = self._hold_after_failure(error)
         self._ticks += 1
         self._sequence += 1
         return pipeline.tau if ready else None
+
+    def change_source(self) -> None:
+        """Tells, between two ticks, that the next joint state comes from another source."""
+        self._pipeline.change_source()
 
     @property
     def has_state(self) -> bool:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from ..compiler import GRAVITY_INPUT, PAYLOAD_INPUT, Input, Mechanism, compile_formula, largest, mechanism_of
+from ..compiler import GRAVITY_INPUT, PAYLOAD_INPUT, Input, Mechanism, absolute, compile_formula, largest, mechanism_of
 from ..compiler.algorithms import dynamics as algorithms
 from ..model.chain import Chain
 from ..trajectory.spline import TERMS
@@ -33,6 +33,8 @@ LIMIT_TOLERANCE = 1e-8
 below the noise tolerance of the guard."""
 BOUNDS_PER_JOINT = 8
 """Columns of the guard's bounds."""
+PER_RATE = 6
+"""The column with one over the torque rate."""
 
 
 def fused_tick(mechanism: Mechanism, loaded: bool, *values: Sequence[Any]) -> list[Any]:
@@ -40,20 +42,31 @@ def fused_tick(mechanism: Mechanism, loaded: bool, *values: Sequence[Any]) -> li
 
     Args:
         values: q, qd, when (time within the segment over its length, one over that length [1/s], reaction time of a
-            stop [s], one over the time between ticks [1/s]), coefficients of the segment, path tolerance, efforts of
-            the last tick, and for each joint kp, kd and the guard's bounds; then gravity and payload.
+            stop [s], one over the time between ticks [1/s], time between joint states, and reaction time
+            plus age of the joint state [s]),
+            positions of the last joint state, coefficients of the segment, path tolerance, efforts of the last tick,
+            and for each joint kp, kd, speed of the largest plausible step, speed that efforts may cause, the guard's
+            bounds, and a step that is always plausible; then gravity and payload.
     """
-    q, qd, when, coefficients, allowed, last, constants, gravity = values[:8]
-    n, (share, per_length, reaction, per_tick) = mechanism.n, when
+    q, qd, when, q_last, coefficients, allowed, last, constants, gravity = values[:9]
+    n, (share, per_length, reaction, per_tick, gap, ahead) = mechanism.n, when
     moved = follow(n, [share, per_length, 1.0, 0.0], coefficients, q, allowed)
     motion, excess = moved[:-1], moved[-1]
     q_ref, qd_ref, qdd_ref = (motion[3 * n + row * n : 3 * n + row * n + n] for row in range(3))
-    kp, kd, bounds = constants[:n], constants[n : 2 * n], constants[2 * n :]
+    kp, kd, step_speed, fastest = (constants[row * n : row * n + n] for row in range(4))
+    bounds, tolerance = constants[4 * n : -1], constants[-1]
     desired = [desired_acceleration(*numbers) for numbers in zip(q, qd, q_ref, qd_ref, qdd_ref, kp, kd)]
-    payload = values[8] if loaded else None
+    payload = values[9] if loaded else None
     tau = list(algorithms.inverse_dynamics(mechanism, q, qd, desired, gravity, payload=payload))
     worst = measures_of_all(q, qd, tau, last, q_ref, bounds, [reaction, per_tick])[LARGEST]
-    return [*q, *qd, *motion, *tau, largest([worst - 1.0, excess])]
+    steps = [absolute(now - before) - speed * gap for now, before, speed in zip(q, q_last, step_speed)]
+    # As SpeedAhead, by the model alone: the efforts are those of the desired acceleration.
+    rest = algorithms.inverse_dynamics(mechanism, q, qd, [0.0] * n, gravity, payload=payload)
+    per_rate = bounds[PER_RATE::BOUNDS_PER_JOINT]
+    undo = largest(absolute(effort - without) * rate for effort, without, rate in zip(tau, rest, per_rate))
+    time = ahead + 0.5 * undo
+    caused = [absolute(v + time * a) - speed for v, a, speed in zip(qd, desired, fastest)]
+    return [*q, *qd, *motion, *tau, largest([worst - 1.0, excess, largest(steps) - tolerance, largest(caused)])]
 
 
 @functools.lru_cache(maxsize=16)
@@ -64,11 +77,12 @@ def fused_tick_kernel(chain: Chain, loaded: bool) -> Any:
     inputs = [
         Input("q", (n,), angle=True),
         Input("qd", (n,)),
-        Input("when", (4,)),
+        Input("when", (6,)),
+        Input("q_last", (n,)),
         Input("coefficients", (TERMS, n)),
         Input("allowed", (n,)),
         Input("tau_last", (n,)),
-        Input("constants", ((2 + BOUNDS_PER_JOINT) * n,)),
+        Input("constants", ((4 + BOUNDS_PER_JOINT) * n + 1,)),
         GRAVITY_INPUT,
         *((PAYLOAD_INPUT,) if loaded else ()),
     ]
@@ -114,16 +128,19 @@ class FusedTick:
         n = law.chain.n
         self._kernel: Any = fused_tick_kernel(law.chain, law.model.payload is not None)
         self._execution, self._guard = execution, guard
-        self._constants = np.concatenate([law.gains["kp"], law.gains["kd"], guard.bounds.ravel()])
+        plausible = self._plausibility = guard.plausibility
+        per_joint = law.gains["kp"], law.gains["kd"], plausible.speed, guard.fastest, guard.bounds.ravel()
+        self._constants = np.concatenate([*per_joint, [plausible.tolerance]])
         self._inputs = law.model.inputs
-        self._when = np.array([0.0, 0.0, guard.lost_time, 0.0])
+        self._reaction = guard.settings.reaction_time
+        self._when = np.array([0.0, 0.0, guard.lost_time, 0.0, 0.0, 0.0])
         # Two, because the last measurement must outlive the next attempt.
         self._results = Result.of(n), Result.of(n)
 
     @classmethod
     def of(cls, law: Law, execution: Execution, guard: Guard) -> FusedTick | None:
         """The fused tick of a law; None if it has none. Cheap once `compile_fused_tick` has compiled its kernel."""
-        return cls(law, execution, guard) if type(law) is ComputedTorque else None
+        return cls(law, execution, guard) if _is_common(law) else None
 
     def run(self, now: float, dt: float, q: Array, qd: Array, stamp: float, last: Array) -> Result | None:
         """One tick. None: no state has changed; take the slow path.
@@ -142,11 +159,20 @@ class FusedTick:
         segment = execution.plain_step(dt, when)
         if segment is None:
             return None
-        when[3] = 1.0 / dt
+        when[3], when[4], when[5] = 1.0 / dt, self._plausibility.gap(stamp), self._reaction + max(now - stamp, 0.0)
         before, result = self._results
         out = result.numbers
         if not self._kernel(
-            q, qd, when, segment.coefficients, execution.path_tolerance, last, self._constants, *self._inputs, out
+            q,
+            qd,
+            when,
+            self._plausibility.last,
+            segment.coefficients,
+            execution.path_tolerance,
+            last,
+            self._constants,
+            *self._inputs,
+            out,
         ):
             return None
         # Not `>`: NaN takes the slow path.
@@ -154,11 +180,15 @@ class FusedTick:
             return None
         self._results = result, before
         execution.moved(dt, result.motion)
-        guard.passed(now, stamp)
+        guard.passed(now, stamp, result.state.q)
         return result
+
+
+def _is_common(law: Law) -> TypeGuard[ComputedTorque]:
+    return type(law) is ComputedTorque and not law.has_friction
 
 
 def compile_fused_tick(law: Law) -> None:
     """Compiles the kernel that `FusedTick.of` needs. Takes time: not for the loop."""
-    if type(law) is ComputedTorque:
+    if _is_common(law):
         fused_tick_kernel(law.chain, law.model.payload is not None)

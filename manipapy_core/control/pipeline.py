@@ -7,13 +7,14 @@ import numpy as np
 from ..model.chain import Chain
 from ..trajectory.bounds import BrakingLimits
 from ..typing import Array
-from .execution.execution import Execution
+from .execution.execution import Execution, GoalPhase
 from .execution.goal import ErrorCode, GoalStatus, Outcome
 from .execution.validation import ValidatedGoal
 from .fused_tick import FusedTick, compile_fused_tick
 from .guard.checks import PASSED, Action, Check, Verdict
 from .guard.guard import Guard
 from .guard.hold import Hold
+from .guard.speed_ahead import SpeedAhead
 from .laws.law import Law
 from .laws.registry import LawSwitcher, make_law
 from .settings import ControllerSettings
@@ -21,8 +22,14 @@ from .state import State
 from .state_filter import StateFilter
 
 HOLD = Action.HOLD
-NO_MEASUREMENT = (Check.FINITE, Check.FRESH)
+STREAM_PAUSE = 0.3
+"""A hold ends with the next goal, but not with the next of a stream, unless the stream has paused this long [s]."""
+AT_REST = 0.01
+"""Reference velocities below this are rest [rad/s or m/s]."""
+NO_MEASUREMENT = (Check.FINITE, Check.FRESH, Check.SOURCE, Check.PLAUSIBLE)
 """Checks after whose failure there is no usable measurement."""
+NOT_BELIEVED = (Check.SOURCE, Check.PLAUSIBLE)
+"""Checks after whose failure the arm is braked by prediction, and nothing is sent from its rest on."""
 
 
 class ControlPipeline:
@@ -42,6 +49,7 @@ class ControlPipeline:
         self.execution = Execution(chain, np.zeros(n), settings.execution, self.bounds)
         self.guard = Guard(chain, settings.guard, self.bounds, settings.period)
         self.hold = Hold(chain, self.bounds, gravity=settings.gravity, payload=settings.payload)
+        self.speed_ahead = SpeedAhead(chain, settings.guard, self.hold.model, settings.period)
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
         self._measured = State.at_rest(np.zeros(n))
         self.state = self._measured
@@ -55,8 +63,10 @@ class ControlPipeline:
         """Speed scaling of trajectories set by the user, 0 to 1."""
         self.now = -np.inf
         self._stamp = -np.inf
-        self._predicting = False
+        self._predicting = self._silent = False
         self._guard_speed = 1.0
+        self._streamed_at = -np.inf
+        """When the last goal of a stream came [s]."""
         compile_fused_tick(law)
         self._fused: FusedTick | None = None
         self._choose_tick()
@@ -66,14 +76,29 @@ class ControlPipeline:
     def start_goal(self, plan: ValidatedGoal, now: float) -> None:
         """Starts a goal, or ends it at once with the reason."""
         guard, law = self.guard, self.switcher.law
+        streamed_at = self._streamed_at
+        if plan.streamed:
+            self._streamed_at = now
+            if guard.held is not None and now - streamed_at < STREAM_PAUSE:
+                plan.ending.settle(_refusal(f"{guard.held.text}; a stream that pauses for {STREAM_PAUSE:g} s goes on"))
+                return
+            if min(self.speed, self._guard_speed) < 1.0:
+                # A new goal would start at full speed: the one before runs on, slowly, and ends at rest.
+                why = self.verdict.text if self._guard_speed < 1.0 else "the speed of the controller is below 1"
+                plan.ending.settle(_refusal(f"{why}; meanwhile a stream is not followed"))
+                return
         if guard.stopped or not self.seeded:
             why = guard.held.text if guard.held is not None else "no joint state has arrived yet"
             plan.ending.settle(_refusal(f"the arm is stopped: {why}; reset it first" if guard.stopped else why))
+        elif self._silent:
+            why = self.guard.held.text if self.guard.held is not None else "joint states are not believed"
+            plan.ending.settle(_refusal(why))
         elif not law.follows:
             plan.ending.settle(_refusal(f"law {law.name!r} does not follow trajectories; set another one first"))
         else:
             self.release()
             self.execution.start(plan, now)
+            self._await_forecast(now)
 
     def change_law(self, law: Law) -> None:
         """Switches to another law; ends a hold, not a stop."""
@@ -85,10 +110,10 @@ class ControlPipeline:
         elif law.follows and not former.follows:
             self.execution.stop_from(self.state, self.bounds.acceleration)
 
-    def change_hold(self, hold: Hold) -> None:
-        """Replaces the hold, after a change of the payload."""
+    def change_hold(self, hold: Hold, speed_ahead: SpeedAhead) -> None:
+        """Replaces the hold and the prediction of speeds, after a change of the payload."""
         hold.take_over(self.hold)
-        self.hold = hold
+        self.hold, self.speed_ahead = hold, speed_ahead
 
     def release(self) -> None:
         """Ends a hold: the law starts where the arm is."""
@@ -96,6 +121,11 @@ class ControlPipeline:
             return
         self.guard.release()
         self._resume()
+
+    def change_source(self) -> None:
+        """Begins again with the next joint state, because it comes from another source; a stop stays."""
+        self.seeded = self._predicting = self._silent = False
+        self.guard.forget_state()
 
     def reset(self) -> None:
         """Ends a hold or a stop."""
@@ -115,25 +145,33 @@ class ControlPipeline:
 
     # The tick.
 
-    def tick(self, now: float, q: Array, qd: Array, stamp: float) -> bool:
-        """Computes `tau`; False: nothing to send, before the first joint state or after a stop without any."""
-        if self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
+    def tick(self, now: float, q: Array, qd: Array, stamp: float, disputed: bool = False) -> bool:
+        """Computes `tau`; False: nothing to send, before the first joint state or at rest without believed ones."""
+        if not disputed and self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
             return True
         guard, period = self.guard, self.settings.period
         dt = now - self.now if self.seeded else period
         self.now = now
-        verdict = guard.check_input(now, dt, q, qd, stamp)
+        verdict = guard.check_input(now, dt, q, qd, stamp, disputed=disputed)
         measured = verdict is PASSED or verdict.check not in NO_MEASUREMENT
-        lost = not measured and verdict.action is Action.STOP
+        lost = not measured and (
+            verdict.action is Action.STOP
+            or (verdict.check in NOT_BELIEVED and guard.holding and self._predicting and self.hold.resting)
+            or (verdict.check in NOT_BELIEVED and self._silent)
+        )
         new = measured and stamp != self._stamp
         if new:
-            self._measured = guard.accept()
+            before, self._measured = self._measured, guard.accept()
+            self.speed_ahead.measured(self._measured, before, stamp - self._stamp if self.seeded else 0.0)
             self.hold.update(self._measured)
         if not self.seeded:
-            if not measured:
+            if not measured or not self._seed():
                 self.verdict = verdict
                 return False
-            self._seed()
+        elif self._silent and measured:
+            # The far side has held the arm by itself: start from there, not from the efforts of before.
+            lost = not self._take_hold()
+        self._silent = lost
         # After a stall the trajectory goes on where it was; the reference does not jump ahead.
         step = dt if 0.1 * period <= dt <= 5.0 * period else min(max(dt, 0.1 * period), 5.0 * period)
         self._stamp = stamp
@@ -177,6 +215,19 @@ class ControlPipeline:
         self.now, self._stamp = now, stamp
         return True
 
+    def _await_forecast(self, now: float) -> None:
+        """Tells the guard of a trajectory that has started: forecasts for earlier ones do not apply to it."""
+        ahead, execution = self.guard.collision_ahead, self.execution
+        if ahead is not None and execution.number != ahead.executed:
+            # A stream does not wait: each of its goals is short, and the newest forecast applies to it.
+            at_rest = not execution.streaming and not (np.abs(execution.reference.qd) > AT_REST).any()
+            ahead.begin(execution.number, now, at_rest=at_rest)
+
+    def _waits_for_forecast(self, now: float) -> bool:
+        """Whether a trajectory waits at its start for the first collision forecast of its path."""
+        ahead = self.guard.collision_ahead
+        return ahead is not None and self.execution.phase is GoalPhase.RUNNING and ahead.awaits(now)
+
     def hold_tick(self) -> None:
         """A tick that only holds, after an exception in the normal one."""
         period = self.settings.period
@@ -184,12 +235,21 @@ class ControlPipeline:
         self.guard.limit(self.hold.step(period), self.tau, period, self._next)
         self.tau, self._next = self._next, self.tau
 
-    def _seed(self) -> None:
-        """Starts from the measured state: an arm at rest is held, a moving arm is slowed down."""
-        self.seeded = True
+    def _seed(self) -> bool:
+        """Starts from the measured state: an arm at rest is held, a moving arm is slowed down; False: it cannot be."""
+        self.seeded = self._take_hold()
+        if self.seeded:
+            self._resume()
+        return self.seeded
+
+    def _take_hold(self) -> bool:
+        """Brakes and holds the arm from the present state on, whatever was sent before; False: no finite efforts do."""
         self.hold.capture()
-        np.clip(self.hold.step(0.0), -self.chain.limits.effort, self.chain.limits.effort, self.tau)
-        self._resume()
+        efforts, limit = self.hold.step(0.0), self.chain.limits.effort
+        if not np.isfinite(efforts).all():
+            return False
+        np.clip(efforts, -limit, limit, self.tau)
+        return True
 
     def _resume(self) -> None:
         """Restarts the law from the measured motion and the present efforts."""
@@ -216,7 +276,9 @@ class ControlPipeline:
         law, state, execution = self.switcher.law, self.state, self.execution
         if law.follows:
             speed, guarded = self.speed, self._guard_speed
-            execution.step(now, step, state, speed if speed < guarded else guarded)
+            elapsed = 0.0 if self._waits_for_forecast(now) else step
+            execution.step(now, elapsed, state, speed if speed < guarded else guarded)
+            self._await_forecast(now)
         else:
             execution.follow(state)
         reference, last = execution.reference, self.tau
@@ -230,6 +292,10 @@ class ControlPipeline:
             np.copyto(self._next, tau)
         elif verdict.action is Action.SLOW:
             self.guard.limit(tau, last, step, self._next)
+        if verdict.action < HOLD:
+            peak = self.speed_ahead.peak(now, max(now - self._stamp, 0.0), state, self._next, last)
+            ahead = self.guard.check_speed_ahead(state, peak)
+            return verdict if ahead is PASSED else ahead
         return verdict
 
 

@@ -12,6 +12,7 @@ from .. import lie
 from ..errors import InputError
 from ..polytopes.ellipsoids import Ellipsoid
 from ..polytopes.polytope import Polytope
+from ..polytopes.quality import PathQuality
 from ..reachability.placement import BasePlacement, PlacementMap
 from ..reachability.reach_map import ReachMap
 from ..typing import Array
@@ -67,6 +68,33 @@ def draw_ellipsoid(
     place = np.asarray(at, dtype=np.float64)
     surface = [place[k] + scale * grid for k, grid in enumerate(ellipsoid.surface())]
     return axes.plot_surface(*surface, color=colour, alpha=0.35, linewidth=0)
+
+
+def draw_path_quality(axes: Any, quality: PathQuality, *, at: ArrayLike | None = None) -> Any:
+    """Draws the velocity polytopes along a path into 2-D axes: volume, least speed, and distance where it is known.
+
+    Args:
+        quality: From `polytopes.path_quality`.
+        at: Time or length at each configuration, shape (count,); their numbers if not given.
+
+    Returns:
+        The line of the volume.
+    """
+    places = np.arange(len(quality.volume)) if at is None else np.asarray(at, dtype=np.float64)
+    if places.shape != quality.volume.shape:
+        raise InputError(f"at has shape {places.shape}; give a number for each of {len(quality.volume)} configurations")
+    line = axes.plot(places, quality.volume, color="tab:blue", label="volume of the velocity polytope")[0]
+    axes.set_ylabel("volume [m³/s³]", color="tab:blue")
+    axes.set_ylim(bottom=0.0)
+    other = axes.twinx()
+    other.plot(places, quality.slowest, color="tab:orange", label="speed in the slowest direction [m/s]")
+    if np.isfinite(quality.distance).any():
+        near = np.where(np.isfinite(quality.distance), quality.distance, np.nan)
+        other.plot(places, near, color="tab:red", linestyle=":", label="nearest distance [m]")
+    other.set_ylim(bottom=0.0)
+    other.set_ylabel("m/s, m")
+    axes.legend(handles=[line, *other.get_lines()], fontsize=8, loc="best")
+    return line
 
 
 def draw_map_slice(

@@ -16,6 +16,7 @@ from ..model.chain import Chain
 from ..model.robot import Robot
 from ..typing import Array
 from .goal_panel import Commands, GoalPanel
+from .web_access import WebAccess, guarded_server
 from .web_robot import DrawnArm
 
 LOOPBACK = "127.0.0.1"
@@ -28,14 +29,16 @@ PLOTTED = 200
 class ArmView:
     """A web server with one page. Use it in a `with` statement, or close it.
 
-    It listens on localhost unless another host is given: every visitor of the page can move the arm.
+    It listens on localhost unless another host is given. Visitors with the token of its address can move the arm, if
+    there are commands.
 
     Args:
         robot: The robot to draw.
         chain: Its moving joints.
-        commands: Callbacks of the buttons; without them the page has none.
+        commands: Callbacks of the buttons; without them the page has none, and only shows the arm.
         host: Address to listen on.
         port: Port to listen on; the next free one if it is in use.
+        access: Who may open the page; by default the holders of a random token.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class ArmView:
         *,
         host: str = LOOPBACK,
         port: int = 8080,
+        access: WebAccess | None = None,
     ):
         if not 1 <= port <= 65535:
             raise InputError(f"port is {port}; give 1 to 65535")
@@ -56,7 +60,8 @@ class ArmView:
             raise MissingPackage("viser", "the web viewer", "viewer") from None
         # No traceback for a browser that drops its connection.
         logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
-        with _silence():
+        self._access = access or WebAccess(host)
+        with guarded_server(self._access), _silence():
             self.server = viser.ViserServer(host=host, port=port, label=f"manipapy: {robot.name}", verbose=False)
         server = self.server
         server.gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium")
@@ -78,8 +83,9 @@ class ArmView:
 
     @property
     def url(self) -> str:
-        """Address of the page."""
-        return f"http://{self.server.get_host()}:{self.server.get_port()}"
+        """Address of the page, with its token."""
+        token = f"/?token={self._access.token}" if self._access.token else ""
+        return f"http://{self.server.get_host()}:{self.server.get_port()}{token}"
 
     @property
     def watched(self) -> bool:

@@ -19,6 +19,8 @@ from .parts import LinkShapes, Part, centred_part, enclosing_ball
 
 OVERSHOOT = 0.02
 """How far covering spheres may extend beyond a link [m]. 0.03 is faster, 0.012 gives tighter distances."""
+LARGE = 0.4
+"""Radius of a link [m] from which on its spheres may extend farther, in proportion: their number stays the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ class RobotBody:
 
     chain: Chain
     overshoot: float
-    """[m]"""
+    """How far covering spheres extend beyond links of up to `LARGE` radius, at most [m]."""
     groups: tuple[Group, ...]
     """Those fixed to the base first."""
     pairs: tuple[GroupPair, ...]
@@ -88,7 +90,8 @@ class RobotBody:
 
         Args:
             robot: The robot that the chain was cut from.
-            overshoot: How far covering spheres may extend beyond a link [m].
+            overshoot: How far covering spheres may extend beyond a link [m]; beyond one with a radius above 0.4 m
+                farther in proportion.
             keep: False neither reads nor writes the disk.
         """
         if chain.robot_name != robot.name or set(chain.link_names) != set(robot.links):
@@ -155,6 +158,11 @@ def parts_by_link(robot: Robot, chain: Chain, shapes: LinkShapes) -> dict[str, t
             found[name] = (placement.body + 1, parts)
     # Links far from the base collide most often: they come first among those that move.
     return dict(sorted(found.items(), key=lambda item: (item[1][0] > 0, -item[1][0])))
+
+
+def overshoot_of(parts: tuple[Part, ...], overshoot: float) -> float:
+    """Of the spheres of a link [m], where that of a small one is given."""
+    return overshoot * max(1.0, enclosing_ball(parts)[1] / LARGE)
 
 
 def make_group(name: str, frame: int, parts: tuple[Part, ...], spheres: Array) -> Group:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import fields
@@ -11,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
+from ..compile_notice import LOGGER
 from ..compiler import cache
 from ..errors import MissingPackage
 from ..model.chain import Chain
 from ..model.elements import Geometry, MeshGeometry
 from ..model.robot import Robot
 from ..typing import Array
-from .body import GroupPair, RobotBody, make_group, parts_by_link
+from .body import GroupPair, RobotBody, make_group, overshoot_of, parts_by_link
 from .cover import cover
 from .exact import ExactLinks
 from .hulls import file_digest
 from .pairs import Touch, choose_pairs, sampling_limits
 from .parts import LinkShapes, convex_parts
 from .shapes import Convex, ConvexMesh
+
+PATIENCE = 2.0
+"""A build that takes longer reports its progress about so often [s]."""
 
 
 def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> RobotBody:
@@ -35,11 +40,14 @@ def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> Robo
         )
 
     def build() -> bytes:
-        shapes = {
-            name: [convex_parts(shape.geometry) for shape in robot.links[name].collisions] for name in chain.link_names
-        }
+        progress = _Progress(robot.name)
+        shapes = link_shapes(robot, chain, progress)
         solids = parts_by_link(robot, chain, shapes)
-        spheres = {link: cover(parts, overshoot) for link, (_, parts) in solids.items()}
+        spheres = {}
+        for number, (link, (_, parts)) in enumerate(solids.items()):
+            progress.report(f"covering {link!r}, {number + 1} of {len(solids)} links")
+            spheres[link] = cover(parts, overshoot_of(parts, overshoot))
+        progress.report("choosing the pairs of links to check")
         groups = [make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items()]
         return _packed(shapes, spheres, *choose_pairs(chain, groups, _touch(robot, chain)))
 
@@ -60,6 +68,38 @@ def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> Robo
         )
         ignored = {frozenset(names): reason for *names, reason in json.loads(str(arrays["ignored"]))}
     return RobotBody(chain, overshoot, groups, pairs, ignored)
+
+
+class _Progress:
+    """Log lines while a body is built, if that takes longer than some seconds."""
+
+    def __init__(self, robot: str):
+        self._robot, self._last = robot, time.monotonic()
+
+    def report(self, text: str) -> None:
+        if time.monotonic() - self._last > PATIENCE:
+            self._last = time.monotonic()
+            # A warning, so that it is seen without any configuration of the log.
+            LOGGER.warning("building the collision body of %r, which happens once: %s", self._robot, text)
+
+
+def link_shapes(robot: Robot, chain: Chain, progress: _Progress) -> LinkShapes:
+    """Convex solids of the collision shapes of all links; a mesh file that several links use is cut once."""
+    cut: dict[tuple[str, bytes], list[Convex]] = {}
+    shapes: dict[str, list[list[Convex]]] = {}
+    for number, name in enumerate(chain.link_names):
+        progress.report(f"reading {name!r}, {number + 1} of {len(chain.link_names)} links")
+        shapes[name] = []
+        for shape in robot.links[name].collisions:
+            geometry = shape.geometry
+            if isinstance(geometry, MeshGeometry):
+                key = (geometry.filename or geometry.uri, np.asarray(geometry.scale).tobytes())
+                if key not in cut:
+                    cut[key] = convex_parts(geometry)
+                shapes[name].append(cut[key])
+            else:
+                shapes[name].append(convex_parts(geometry))
+    return shapes
 
 
 def _touch(robot: Robot, chain: Chain) -> Touch:

@@ -8,13 +8,16 @@ chosen: what is returned is proved, not sampled.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..jit import njit
 from ..typing import Array
+from .hulls import HullLevel, hull_levels
 from .parts import Part, union_distance
 from .shapes import ConvexMesh
 
@@ -22,13 +25,15 @@ SMALLEST_OVERSHOOT, LARGEST_OVERSHOOT = 0.005, 0.5
 """[m]; below the smallest there would be thousands of spheres."""
 MARGIN = 0.05
 """Sample points must lie this share of the overshoot inside a ball, so that what is between them is covered too."""
-FINEST = 1.0 / 32.0
+FINEST = 1.0 / 16.0
 """Edge of the smallest cubes of the proof, in overshoots."""
+MOST_CUBES, MOST_GAPS, FILLED_AT_ONCE = 8192, 4096, 500
+"""Cubes looked at together in the proof; gaps collected before they are filled; gaps that decide on new spheres."""
 HALF_DIAGONAL = 0.5 * 3.0**0.5
 """Of a cube, in edges."""
 CANDIDATES, CORNERS, SAMPLES = 150, 60, 300
 """Per part, of links with few parts."""
-FEW_PARTS = 5
+FEW_PARTS = 3
 """Links with more get as many candidates and samples in all."""
 
 
@@ -48,53 +53,105 @@ def cover(parts: Sequence[Part], overshoot: float) -> Array:
             f"overshoot is {overshoot!r}; give between {SMALLEST_OVERSHOOT:g} and {LARGEST_OVERSHOOT:g} m, such as 0.02"
         )
     rng = np.random.default_rng(1)
-    centres = _candidates(parts, rng)
-    depths = -union_distance(parts, centres)
-    points = _samples(parts, rng)
+    inner = [_inner(part)[0] for part in parts]
+    centres = _candidates(inner, rng)
+    depths = -union_distance(inner, centres)
+    points = _samples(inner, rng)
     chosen = _choose(centres, depths + overshoot * (1.0 - MARGIN), points)
     spheres = _rows(centres[chosen], depths[chosen], overshoot)
-    gaps = uncovered(parts, spheres, overshoot)
-    while len(gaps):
-        spheres = np.concatenate([spheres, _fill(parts, centres, depths, gaps, overshoot)])
-        gaps = gaps[_gap(gaps, spheres) > -HALF_DIAGONAL * FINEST * overshoot]
+    proof = _Proof(parts, overshoot)
+    while len(gaps := proof.next_gaps(spheres)):
+        while len(gaps):
+            spheres = np.concatenate([spheres, _fill(inner, centres, depths, gaps, overshoot)])
+            gaps = gaps[_gap(gaps, spheres, -HALF_DIAGONAL * FINEST * overshoot)]
     return spheres[np.argsort(-spheres[:, 3])]
 
 
 def uncovered(parts: Sequence[Part], spheres: Array, overshoot: float) -> Array:
-    """Centres of the smallest cubes that reach into the parts and that no single ball is proved to hold.
+    """Centres of some of the smallest cubes that reach into the parts and that no single ball is proved to hold.
 
     Returns:
         [m], shape (cubes, 3); empty when the parts are proved to be covered.
     """
-    corners = np.concatenate([part.corners() for part in parts])
-    lower, upper = corners.min(axis=0), corners.max(axis=0)
-    edge = 2.0 * overshoot
-    axes = [np.arange(a + 0.5 * edge, b + edge, edge) for a, b in zip(lower, upper)]
-    cubes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    eighths = np.stack(np.meshgrid(*3 * [[-0.25, 0.25]]), axis=-1).reshape(-1, 3)
-    while True:
-        half_diagonal = HALF_DIAGONAL * edge
-        cubes = cubes[union_distance(parts, cubes) <= half_diagonal]
-        cubes = cubes[_gap(cubes, spheres) > -half_diagonal]
-        if len(cubes) == 0 or edge <= FINEST * overshoot:
-            return cubes
-        cubes = (cubes[:, None] + edge * eighths).reshape(-1, 3)
-        edge *= 0.5
+    return _Proof(parts, overshoot).next_gaps(spheres)
+
+
+class _Proof:
+    """Cubes that are still to be shown to lie outside the parts or inside one ball, and their edges [m].
+
+    What is shown holds for more balls too, so each cube is looked at once. The smallest cubes are looked at first, some
+    thousands at a time: the memory does not depend on the size of the parts.
+    """
+
+    EIGHTHS = np.stack(np.meshgrid(*3 * [[-0.25, 0.25]]), axis=-1).reshape(-1, 3)
+
+    def __init__(self, parts: Sequence[Part], overshoot: float):
+        self._parts, self._finest = parts, FINEST * overshoot
+        corners = np.concatenate([part.corners() for part in parts])
+        lower, upper = corners.min(axis=0), corners.max(axis=0)
+        edge = 2.0 * overshoot
+        axes = [np.arange(a + 0.5 * edge, b + edge, edge) for a, b in zip(lower, upper)]
+        self._pending = [(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3), edge)]
+
+    def next_gaps(self, spheres: Array) -> Array:
+        """Centres of smallest cubes that no ball holds, `MOST_GAPS` or somewhat more; empty at the end of the proof."""
+        gaps: list[Array] = [np.empty((0, 3))]
+        while self._pending and sum(map(len, gaps)) < MOST_GAPS:
+            cubes, edge = self._pending.pop()
+            if len(cubes) > MOST_CUBES:
+                self._pending.append((cubes[MOST_CUBES:], edge))
+                cubes = cubes[:MOST_CUBES]
+            cubes = cubes[_gap(cubes, spheres, -HALF_DIAGONAL * edge)]
+            cubes = cubes[_reached(self._parts, cubes, HALF_DIAGONAL * edge)]
+            if edge <= self._finest:
+                gaps.append(cubes)
+            elif len(cubes):
+                self._pending.append(((cubes[:, None] + edge * self.EIGHTHS).reshape(-1, 3), 0.5 * edge))
+        return np.concatenate(gaps)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _gap(points: Array, spheres: Array) -> Array:
-    """Distance of points to the nearest sphere, negative inside."""
-    gaps = np.empty(len(points))
+def _gap(points: Array, spheres: Array, distance: float) -> NDArray[np.bool_]:
+    """Which points are farther than this from every sphere; negative distances lead inside."""
+    gaps = np.ones(len(points), dtype=np.bool_)
+    last = 0
     for i in range(len(points)):
-        nearest = np.inf
-        for s in range(len(spheres)):
-            square = 0.0
-            for axis in range(3):
-                square += (points[i, axis] - spheres[s, axis]) ** 2
-            nearest = min(nearest, square**0.5 - spheres[s, 3])
-        gaps[i] = nearest
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        for s in range(-1, len(spheres)):
+            k = last if s < 0 else s  # neighbouring points are often in the same sphere
+            a, b, c = x - spheres[k, 0], y - spheres[k, 1], z - spheres[k, 2]
+            reach = spheres[k, 3] + distance
+            if reach > 0.0 and a * a + b * b + c * c <= reach * reach:
+                gaps[i], last = False, k
+                break
     return gaps
+
+
+def _reached(parts: Sequence[Part], points: Array, distance: float) -> NDArray[np.bool_]:
+    """Which points may be within a distance [m] of the parts; no point that is, is left out."""
+    found = np.zeros(len(points), dtype=np.bool_)
+    for inner, beyond in map(_inner, parts):
+        left = np.flatnonzero(~found)
+        found[left] = inner.within(points[left], distance + beyond)
+    return found
+
+
+def _inner(part: Part) -> tuple[Part, float]:
+    """A part with fewer vertices inside a mesh part, and how far that reaches beyond it [m].
+
+    Depths in it are never more than the true ones.
+    """
+    if not isinstance(part.shape, ConvexMesh):
+        return part, 0.0
+    fine = hull_levels(part.shape).fine
+    if len(fine.vertices) == len(part.shape.vertices):
+        return part, 0.0
+    return Part(_hull_of(fine), part.T_frame_shape), fine.ball
+
+
+@functools.lru_cache(maxsize=256)
+def _hull_of(level: HullLevel) -> ConvexMesh:
+    return ConvexMesh(level.vertices)
 
 
 def _rows(centres: Array, depths: Array, overshoot: float) -> Array:
@@ -109,7 +166,7 @@ def _candidates(parts: Sequence[Part], rng: np.random.Generator) -> Array:
         inside = _inside(part, round(share * CANDIDATES), rng)
         points += [inside, _pushed_inwards(part, inside), part.centre[None]]
         # From corners and rims inwards: somewhere there is the largest ball that still reaches the corner.
-        sharp = _edges(part, round(share * CORNERS))
+        sharp = part.sharp_points(round(share * CORNERS))
         inwards = _pushed_inwards(part, part.centre + 0.98 * (sharp - part.centre)) - sharp
         points += [sharp + share * inwards for share in np.linspace(0.1, 1.0, 10)]
         middle = part.corners().mean(axis=0)
@@ -135,7 +192,7 @@ def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
         length = np.linalg.norm(slope, axis=1, keepdims=True)
         outwards = slope / np.where(length > 0.0, length, 1.0)
         surface = inside - part.signed_distance(inside)[:, None] * outwards
-        points += [inside[:count], surface, _edges(part, count // 2)]
+        points += [inside[:count], surface, part.sharp_points(count // 2)]
     samples = np.concatenate(points)
     inner = union_distance(parts, samples) < -1e-6
     # Of the inside a few are enough: large balls hold it anyway.
@@ -144,12 +201,6 @@ def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
 
 def _share(parts: Sequence[Part]) -> float:
     return min(1.0, FEW_PARTS / len(parts))
-
-
-def _edges(part: Part, count: int) -> Array:
-    """Points that stick out most: corners and rims."""
-    directions = np.random.default_rng(2).normal(size=(count, 3))
-    return np.array([part.farthest_from(part.centre - part.bound * d / np.linalg.norm(d)) for d in directions])
 
 
 def _inside(part: Part, count: int, rng: np.random.Generator) -> Array:
@@ -183,27 +234,72 @@ def _choose(centres: Array, radii: Array, points: Array) -> list[int]:
 
     Balls whose points others hold as well are given up in the end.
     """
-    squares = np.sum(points**2, axis=1)[:, None] + np.sum(centres**2, axis=1) - 2.0 * points @ centres.T
-    held_by = squares < radii**2
-    gain = held_by.sum(axis=0, dtype=np.int32)
-    left = np.ones(len(points), dtype=np.bool_)
+    held_by = _held(centres, radii, points)
+    chosen = _greedy(held_by)
+    times_held = held_by[chosen].sum(axis=0)
+    kept = list(chosen)
+    for ball in chosen:
+        if np.all(times_held[held_by[ball]] > 1):
+            kept.remove(ball)
+            times_held -= held_by[ball]
+    return [int(ball) for ball in kept]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _held(centres: Array, radii: Array, points: Array) -> NDArray[np.bool_]:
+    """Which points each ball holds, shape (balls, points)."""
+    held = np.zeros((len(centres), len(points)), dtype=np.bool_)
+    for c in range(len(centres)):
+        x, y, z = centres[c, 0], centres[c, 1], centres[c, 2]
+        square = radii[c] * radii[c]
+        for i in range(len(points)):
+            a, b, d = points[i, 0] - x, points[i, 1] - y, points[i, 2] - z
+            held[c, i] = a * a + b * b + d * d < square
+    return held
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _greedy(held: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Balls in the order in which they are chosen.
+
+    What a ball would gain only shrinks, so the gain from earlier is a bound: few are counted again for each choice.
+    """
+    balls, count = held.shape
+    bound = np.empty(balls, dtype=np.int64)
+    for c in range(balls):
+        bound[c] = held[c].sum()
+    left = np.ones(count, dtype=np.bool_)
     chosen: list[int] = []
-    while gain[best := int(np.argmax(gain))] > 0:
+    while True:
+        best, most = -1, 0
+        for c in np.argsort(-bound):
+            if bound[c] <= most:
+                break
+            gain = 0
+            for i in range(count):
+                gain += held[c, i] and left[i]
+            bound[c] = gain
+            if gain > most:
+                best, most = c, gain
+        if best < 0:
+            return np.array(chosen, dtype=np.int64)
         chosen.append(best)
-        new = left & held_by[:, best]
-        gain -= held_by[new].sum(axis=0, dtype=np.int32)
-        left &= ~new
-    times_held = held_by[:, chosen].sum(axis=1)
-    for ball in list(chosen):
-        if np.all(times_held[held_by[:, ball]] > 1):
-            chosen.remove(ball)
-            times_held -= held_by[:, ball]
-    return chosen
+        for i in range(count):
+            if held[best, i]:
+                left[i] = False
 
 
 def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
-    """Spheres for the remaining gaps: chosen like the first ones, or small ones where no candidate reaches."""
-    points = gaps[:: max(1, len(gaps) // 2000)]
+    """Spheres for some of the remaining gaps, chosen like the first ones; candidates also lie near the gaps."""
+    points = gaps[:: max(1, len(gaps) // FILLED_AT_ONCE)]
+    part = np.argmin([part.signed_distance(points) for part in parts], axis=0)
+    middles = np.array([part.centre for part in parts])[part]
+    inwards = np.concatenate([points + share * (middles - points) for share in (0.02, 0.1, 0.25, 0.5)])
+    near = np.min(np.linalg.norm(centres[:, None] - points[::20], axis=2), axis=1) < depths + 2.0 * overshoot
+    centres = np.concatenate([inwards, centres[near]])
+    depths = np.concatenate([-union_distance(parts, inwards), depths[near]])
+    inside = depths > 0.0
+    centres, depths = centres[inside], depths[inside]
     # A ball that holds the middle of a cube by its half diagonal holds the cube: every round makes progress.
     chosen = _choose(centres, depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL), points)
     if chosen:

@@ -66,7 +66,7 @@ def decompose(mesh: TriangleMesh, *, tolerance: float = TOLERANCE, most_parts: i
             for half in halves:
                 heapq.heappush(queue, _entry(half, order))
     pieces = [*done, *(piece for _, _, piece in queue)]
-    return [ConvexMesh(piece.points) for piece in pieces]
+    return [piece.hull for piece in pieces]
 
 
 def free_cells(triangles: Array) -> tuple[Array, Array]:
@@ -114,20 +114,19 @@ def _mark_surface(triangles: Array, origin: Array, edge: float, occupied: NDArra
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Some triangles, the corners of their hull, and the free cells inside that."""
+    """Some triangles, their hull, and the free cells inside that."""
 
     triangles: Array
-    points: Array
+    hull: ConvexMesh
     cells: Array
     depths: Array
 
     @classmethod
     def cut_out(cls, triangles: Array, cells: Array, depths: Array) -> _Piece:
         """Those of the given free cells that the hull of the triangles takes in belong to the piece."""
-        points = _with_volume(np.unique(triangles.reshape(-1, 3).round(9), axis=0))
-        hull = ConvexMesh(points)
+        hull = ConvexMesh(_with_volume(triangles.reshape(-1, 3)))
         inside = _inside(cells, hull.planes)
-        return cls(triangles, hull.vertices, cells[inside], depths[inside])
+        return cls(triangles, hull, cells[inside], depths[inside])
 
     @property
     def overreach(self) -> float:

@@ -6,7 +6,7 @@ Slower than `Checker` by a factor of hundreds; the reference that it is tested a
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from .distance import Shape
 from .parts import Part, convex_of
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere, pose_matrix
 from .table_builder import groups_and_pairs
-from .world import World, WorldSnapshot
+from .world import World, WorldObject, WorldSnapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,18 +139,35 @@ class ExactLinks:
 
     def touch(self, first: str, second: str, q: ArrayLike) -> bool:
         """Whether two links are in contact at a configuration of shape (n,)."""
+        return self.collides(q, [(first, second)])
+
+    def collides(
+        self, q: ArrayLike, pairs: Iterable[tuple[str, str]], objects: Iterable[tuple[str, WorldObject]] = ()
+    ) -> bool:
+        """Whether one of these pairs of links, or of a link and an object, is in contact at q, shape (n,)."""
         poses = dict(zip(self._chain.link_names, kinematics.link_poses(self._chain, q)))
-        request = self._coal.CollisionRequest()
-        for one, T_one in self._of(first):
-            for other, T_other in self._of(second):
-                T, T_2 = poses[first] @ T_one, poses[second] @ T_other
-                placed = (self._coal.Transform3s(X[:3, :3], X[:3, 3]) for X in (T, T_2))
+
+        def placed(link: str) -> list[tuple[Any, Array]]:
+            return [(shape, poses[link] @ T_link_shape) for shape, T_link_shape in self.shapes(link)]
+
+        if any(self._any_contact(placed(first), placed(second)) for first, second in pairs):
+            return True
+        return any(
+            self._any_contact(placed(link), [(_geometry(item.shape), item.T_base_object)]) for link, item in objects
+        )
+
+    def _any_contact(self, one: list[tuple[Any, Array]], other: list[tuple[Any, Array]]) -> bool:
+        request, place = self._coal.CollisionRequest(), self._coal.Transform3s
+        for a, T_a in one:
+            for b, T_b in other:
                 result = self._coal.CollisionResult()
-                if self._coal.collide(one, next(placed), other, next(placed), request, result):
+                poses = place(T_a[:3, :3], T_a[:3, 3]), place(T_b[:3, :3], T_b[:3, 3])
+                if self._coal.collide(a, poses[0], b, poses[1], request, result):
                     return True
         return False
 
-    def _of(self, link: str) -> list[tuple[Any, Array]]:
+    def shapes(self, link: str) -> list[tuple[Any, Array]]:
+        """Geometries of coal and their poses in the frame of the link."""
         if link not in self._shapes:
             shapes = []
             for shape in self._robot.links[link].collisions:

@@ -1,4 +1,4 @@
-"""Convex hulls by scipy, and hulls decimated to few vertices with a ball around them that covers the rest."""
+"""Convex hulls by scipy, and their levels: few vertices with a ball around them that covers the rest."""
 
 from __future__ import annotations
 
@@ -55,53 +55,138 @@ def convex_hull(points: Array) -> Hull:
         found.equations[:, :3],
     )
     triangles[turned < 0] = triangles[turned < 0][:, ::-1]
-    planes = np.unique(np.round(np.column_stack([found.equations[:, :3], -found.equations[:, 3]]), 9), axis=0)
-    return Hull(points[found.vertices].copy(), planes, triangles)
+    planes = np.column_stack([found.equations[:, :3], -found.equations[:, 3]])
+    return Hull(points[found.vertices].copy(), _without_repeats(planes), triangles)
+
+
+def _without_repeats(planes: Array) -> Array:
+    """One of the planes of each flat face, which Qhull lists for every triangle."""
+    rounded = np.round(planes, 9)
+    # Sorting by one number is ten times as fast as by rows; few planes share it by chance, and those are kept.
+    ordered = rounded[np.argsort(rounded @ np.array([0.31, 0.43, 0.71, 0.47]), kind="stable")]
+    return np.ascontiguousarray(ordered[np.append(True, np.any(np.diff(ordered, axis=0) != 0.0, axis=1))])
 
 
 def file_digest(filename: str) -> str:
     return hashlib.sha256(Path(filename).read_bytes()).hexdigest()
 
 
-FEW_VERTICES, MOST_VERTICES = 48, 96
-"""The support function visits all of them."""
-DECIMATION = 0.001
-"""More vertices than few are kept until the others lie this close to their hull [m]."""
+COARSE_VERTICES, FINE_VERTICES = 32, 1024
+"""Of the two levels of a hull. The fine one has all vertices, unless there are more."""
+DECIMATION = 2e-5
+"""Of a hull with more, the fine level gets vertices until the others lie this close to their hull [m]."""
+CORE_STEPS, CORE_DEPTH = 32, 0.6
+"""The core is as long as balls of this share of the largest radius about its ends lie inside the hull."""
 
 
-@functools.lru_cache(maxsize=2048)
-def decimate_hull(mesh: ConvexMesh) -> tuple[Array, float]:
-    """Some of the vertices, and the radius of the ball that added to their hull covers the whole mesh [m].
+@dataclass(frozen=True, eq=False)
+class HullLevel:
+    """Some vertices of a hull, and the ball that added to their hull covers all of it."""
 
-    Those farthest from the hull of the vertices taken so far are taken next. No vertex that is left out lies farther
-    from that hull than from a point inside it: Gilbert's algorithm brings that bound close to the true distance.
-    """
-    vertices = mesh.vertices
-    if len(vertices) <= FEW_VERTICES:
-        return vertices, 0.0
+    vertices: Array
+    """[m], shape (vertices, 3)."""
+    ball: float
+    """Radius [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class HullLevels:
+    """What the checker needs of a hull."""
+
+    coarse: HullLevel
+    fine: HullLevel
+    """The same object as the coarse one if there are few vertices."""
+    axes: Array
+    """Principal axes as columns, the longest last, shape (3, 3)."""
+    core: float
+    """Half length of a segment about the origin along the longest axis [m]."""
+    filled: float
+    """Radius of the balls about that segment that lie inside the hull [m]."""
+
+
+@functools.lru_cache(maxsize=4096)
+def hull_levels(mesh: ConvexMesh) -> HullLevels:
+    """Levels and core of a hull; its middle should be the origin."""
+    coarse, fine = _levels(mesh.vertices)
+    centred = mesh.vertices - mesh.vertices.mean(axis=0)
+    axes = np.linalg.eigh(centred.T @ centred)[1]
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    normals, offsets = mesh.planes[:, :3], mesh.planes[:, 3]
+    core, filled = 0.0, max(0.0, float(offsets.min()))
+    for half in np.linspace(0.0, np.abs(mesh.vertices @ axes[:, 2]).max(), CORE_STEPS):
+        depth = float(np.min(offsets - half * np.abs(normals @ axes[:, 2])))
+        if depth > CORE_DEPTH * filled:
+            core = float(half)
+    depth = float(np.min(offsets - core * np.abs(normals @ axes[:, 2])))
+    return HullLevels(coarse, fine, axes, core, max(0.0, depth))
+
+
+def _levels(vertices: Array) -> tuple[HullLevel, HullLevel]:
+    """A coarse and a fine level: vertices farthest from the hull of those taken so far are taken next."""
+    if len(vertices) <= COARSE_VERTICES:
+        level = HullLevel(vertices, 0.0)
+        return level, level
     from scipy.spatial import ConvexHull
 
     directions = np.concatenate([np.eye(3), -np.eye(3), np.stack(np.meshgrid(*3 * [[-1.0, 1.0]])).reshape(3, -1).T])
     taken = list(dict.fromkeys(np.argmax(vertices @ directions.T, axis=0).tolist()))
+    coarse = None
     while True:
-        hull = ConvexHull(vertices[taken])
-        heights = (vertices @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1)
-        enough = len(taken) >= FEW_VERTICES and heights.max() <= DECIMATION
-        if enough or len(taken) >= MOST_VERTICES or heights.max() <= 1e-9:
-            break
-        taken += _spread(vertices, heights, min(6, MOST_VERTICES - len(taken)))
+        # Few vertices may lie in one plane, which Qhull refuses unless it may move them by rounding errors.
+        hull = ConvexHull(vertices[taken], qhull_options="QJ" if len(taken) < 8 else "Qt")
+        heights = _heights(vertices, hull.equations)
+        if coarse is None and len(taken) >= COARSE_VERTICES:
+            coarse = _level(vertices, taken, hull.simplices, heights)
+        if coarse is not None and len(vertices) <= FINE_VERTICES:
+            return coarse, HullLevel(vertices, 0.0)
+        if coarse is not None and (len(taken) >= FINE_VERTICES or heights.max() <= DECIMATION):
+            return coarse, _level(vertices, taken, hull.simplices, heights)
+        room = (FINE_VERTICES if coarse is not None else COARSE_VERTICES) - len(taken)
+        added = _spread(vertices, heights, max(1, min(max(6, len(taken) // 4), room)))
+        known = set(taken)
+        added = [index for index in added if index not in known]
+        if not added:
+            level = HullLevel(vertices, 0.0)
+            return coarse or level, level
+        taken += added
+
+
+def _level(vertices: Array, taken: list[int], simplices: NDArray[np.int32], heights: Array) -> HullLevel:
     corners = vertices[taken]
-    return corners, float(_distances_to_hull(vertices, corners).max())
+    outside = vertices[heights > 0.0]
+    reach = _farthest(outside, corners[simplices]) if len(outside) else 0.0
+    return HullLevel(corners, reach + ROUNDING)
+
+
+ROUNDING = 1e-6
+"""Added to the ball of a level [m]: far above what the distances to its hull lose."""
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _heights(points: Array, equations: Array) -> Array:
+    """Largest height of each point above the planes (normal, minus offset) of a hull."""
+    heights = np.empty(len(points))
+    for i in range(len(points)):
+        most = -np.inf
+        for k in range(len(equations)):
+            height = (
+                equations[k, 0] * points[i, 0]
+                + equations[k, 1] * points[i, 1]
+                + equations[k, 2] * points[i, 2]
+                + equations[k, 3]
+            )
+            most = max(most, height)
+        heights[i] = most
+    return heights
 
 
 def _spread(vertices: Array, heights: Array, count: int) -> list[int]:
     """Some of the vertices that stand out most, not next to each other."""
     added: list[int] = []
-    apart = np.ones(len(vertices), dtype=np.bool_)
+    apart = heights > 1e-9
     while len(added) < count and apart.any():
         index = int(np.argmax(np.where(apart, heights, -1.0)))
-        if heights[index] <= 1e-9:
-            break
         added.append(index)
         # A bulge of height h over an edge of a round part with radius 5 cm is about this wide.
         width = 3.0 * np.sqrt(0.05 * heights[index])
@@ -110,27 +195,68 @@ def _spread(vertices: Array, heights: Array, count: int) -> list[int]:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _distances_to_hull(points: Array, corners: Array) -> Array:
-    """Upper bounds of the distances of points to the hull of the corners (Gilbert's algorithm)."""
-    distances = np.empty(len(points))
+def _farthest(points: Array, triangles: Array) -> float:
+    """Largest distance of points to the nearest of some triangles (corners, shape (triangles, 3, 3))."""
+    farthest = 0.0
     for i in range(len(points)):
-        px, py, pz = points[i, 0], points[i, 1], points[i, 2]
-        x, y, z = corners[0, 0], corners[0, 1], corners[0, 2]
-        for _ in range(200):
-            ax, ay, az = px - x, py - y, pz - z
-            best, height = 0, -np.inf
-            for k in range(len(corners)):
-                h = ax * corners[k, 0] + ay * corners[k, 1] + az * corners[k, 2]
-                if h > height:
-                    best, height = k, h
-            sx, sy, sz = corners[best, 0] - x, corners[best, 1] - y, corners[best, 2] - z
-            gain, square = ax * sx + ay * sy + az * sz, sx * sx + sy * sy + sz * sz
-            if gain <= 1e-12 or square == 0.0:
+        nearest = np.inf
+        for t in range(len(triangles)):
+            square = _square_to_triangle(points[i], triangles[t, 0], triangles[t, 1], triangles[t, 2])
+            nearest = min(nearest, square)
+            if nearest <= farthest:
                 break
-            share = min(gain / square, 1.0)
-            x, y, z = x + share * sx, y + share * sy, z + share * sz
-        distances[i] = ((px - x) ** 2 + (py - y) ** 2 + (pz - z) ** 2) ** 0.5
-    return distances
+        farthest = max(farthest, nearest)
+    return farthest**0.5
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _square_to_triangle(p: Array, a: Array, b: Array, c: Array) -> float:
+    """Squared distance of a point to a triangle: to its plane if the foot lies inside, else to the nearest edge."""
+    nearest = np.inf
+    for k in range(3):
+        start, end = (a, b) if k == 0 else ((b, c) if k == 1 else (c, a))
+        ex, ey, ez = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+        dx, dy, dz = p[0] - start[0], p[1] - start[1], p[2] - start[2]
+        length = ex * ex + ey * ey + ez * ez
+        share = 0.0 if length == 0.0 else min(1.0, max(0.0, (dx * ex + dy * ey + dz * ez) / length))
+        dx, dy, dz = dx - share * ex, dy - share * ey, dz - share * ez
+        nearest = min(nearest, dx * dx + dy * dy + dz * dz)
+    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    square = nx * nx + ny * ny + nz * nz
+    if square < 1e-24:
+        return nearest
+    wx, wy, wz = p[0] - a[0], p[1] - a[1], p[2] - a[2]
+    # Barycentric coordinates of the foot of the perpendicular.
+    along_c = (nx * (uy * wz - uz * wy) + ny * (uz * wx - ux * wz) + nz * (ux * wy - uy * wx)) / square
+    along_b = (nx * (wy * vz - wz * vy) + ny * (wz * vx - wx * vz) + nz * (wx * vy - wy * vx)) / square
+    if along_b >= 0.0 and along_c >= 0.0 and along_b + along_c <= 1.0:
+        height = wx * nx + wy * ny + wz * nz
+        nearest = min(nearest, height * height / square)
+    return nearest
+
+
+def clustered(points: Array, size: int) -> tuple[Array, Array]:
+    """Points in clusters of `size` neighbours one after the other, the last one repeated, and balls around them.
+
+    Returns:
+        Points [m], shape (clusters · size, 3); rows of centre and radius [m], shape (clusters, 4).
+    """
+    filled = np.concatenate([points, np.repeat(points[-1:], -len(points) % size, axis=0)])
+
+    def split(part: Array) -> list[Array]:
+        if len(part) <= size:
+            return [part]
+        longest = np.argmax(np.ptp(part, axis=0))
+        ordered = part[np.argsort(part[:, longest], kind="stable")]
+        middle = len(part) // size // 2 * size
+        return [*split(ordered[:middle]), *split(ordered[middle:])]
+
+    clusters = np.array(split(filled))
+    centres = 0.5 * (clusters.min(axis=1) + clusters.max(axis=1))
+    radii = np.linalg.norm(clusters - centres[:, None], axis=2).max(axis=1) + ROUNDING
+    return clusters.reshape(-1, 3), np.column_stack([centres, radii])
 
 
 def spread_directions(count: int) -> Array:

@@ -7,6 +7,7 @@ links, fine enough that no configuration between its points can close the cleara
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -19,9 +20,9 @@ from ..model.chain import Chain
 from ..typing import Array
 from .body import Group, GroupPair
 from .codegen.engine import checker_code, frames_code, workspace
-from .tables import build_scene
+from .tables import Padding, build_scene
 
-SAMPLES = 1 << 13
+SAMPLES = 1 << 12
 """Random configurations: they decide in which order pairs are checked, and which might always be in contact."""
 EXACT_SAMPLES = 256
 """Of these, where the exact shapes are asked whether a pair is always in contact."""
@@ -102,7 +103,8 @@ def _contacts(
     if not pairs:
         return []
     code, frames = checker_code(), frames_code(chain)
-    scene = build_scene(frames.address, chain.n, len(chain.bodies), groups, pairs, pad=pad, keep_alive=frames)
+    padding = Padding(own=pad)
+    scene = build_scene(frames.address, chain.n, len(chain.bodies), groups, pairs, padding=padding, keep_alive=frames)
     ends = np.cumsum([len(pair.part_pairs) for pair in pairs])
     counts = np.zeros(ends[-1], dtype=np.int64)
     work = workspace(scene.work_vectors)
@@ -115,11 +117,11 @@ def _possible_contacts(chain: Chain, groups: Sequence[Group], pairs: Sequence[Gr
     """Which part pairs are not proved to stay apart, per pair."""
     possible = [np.ones(len(pair.part_pairs), dtype=np.bool_) for pair in pairs]
     by_joints: dict[tuple[int, ...], list[int]] = {}
-    levers = [_levers(chain, groups[pair.first], groups[pair.second]) for pair in pairs]
-    for index, lever in enumerate(levers):
+    all_levers = [levers(chain, groups[pair.first], groups[pair.second]) for pair in pairs]
+    for index, lever in enumerate(all_levers):
         by_joints.setdefault(tuple(sorted(lever)), []).append(index)
     for joints, members in by_joints.items():
-        longest = {joint: max(levers[index][joint] for index in members) for joint in joints}
+        longest = {joint: max(all_levers[index][joint] for index in members) for joint in joints}
         grid = _grid(chain, longest)
         if grid is None:
             continue
@@ -128,12 +130,12 @@ def _possible_contacts(chain: Chain, groups: Sequence[Group], pairs: Sequence[Gr
     return possible
 
 
-def _levers(chain: Chain, first: Group, second: Group) -> dict[int, float]:
+def levers(chain: Chain, first: Group, second: Group) -> dict[int, float]:
     """For each joint between two groups: how far a point of one moves against the other per unit of q, at most."""
-    bodies = mechanism_of(chain).bodies
+    bodies = _bodies(chain)
     carriers = [_path(bodies, group.frame) for group in (first, second)]
     common = set(carriers[0]) & set(carriers[1])
-    levers: dict[int, float] = {}
+    found: dict[int, float] = {}
     for group, path in zip((first, second), carriers):
         reach = float(np.linalg.norm(group.centre)) + group.bound
         for index in path:
@@ -141,9 +143,14 @@ def _levers(chain: Chain, first: Group, second: Group) -> dict[int, float]:
                 break
             body = bodies[index]
             rate = abs(body.ratio) * (reach if body.revolute else 1.0)
-            levers[body.dof] = levers.get(body.dof, 0.0) + rate
+            found[body.dof] = found.get(body.dof, 0.0) + rate
             reach += float(np.linalg.norm(body.translation)) + _travel(chain, body)
-    return levers
+    return found
+
+
+@functools.lru_cache(maxsize=16)
+def _bodies(chain: Chain) -> Sequence[Body]:
+    return mechanism_of(chain).bodies
 
 
 def _path(bodies: Sequence[Body], frame: int) -> list[int]:
@@ -163,25 +170,25 @@ def _travel(chain: Chain, body: Body) -> float:
     return abs(body.ratio) * float(max(abs(chain.limits.lower[body.dof]), abs(chain.limits.upper[body.dof])))
 
 
-def _grid(chain: Chain, levers: dict[int, float]) -> Array | None:
+def _grid(chain: Chain, longest: dict[int, float]) -> Array | None:
     """Centres of cells over the joints, so small that nothing inside one moves farther than two clearances."""
     lower, upper = sampling_limits(chain)
     turns = {
         body.dof: all(b.revolute and b.ratio == 1.0 for b in chain.bodies if b.dof == body.dof) for body in chain.bodies
     }
     axes = []
-    for joint, lever in levers.items():
+    for joint, lever in longest.items():
         width = float(upper[joint] - lower[joint])
         if turns[joint]:
             width = min(width, 2.0 * math.pi)
         if not (math.isfinite(width) and math.isfinite(lever)):
             return None
         # Each joint may use its share of the clearance on either side of a cell's centre.
-        cells = max(1, math.ceil(width * lever * len(levers) / (4.0 * CLEARANCE)))
+        cells = max(1, math.ceil(width * lever * len(longest) / (4.0 * CLEARANCE)))
         axes.append(lower[joint] + width * (np.arange(cells) + 0.5) / cells)
     if math.prod(len(axis) for axis in axes) > MOST_GRID:
         return None
     values = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     grid = np.tile(np.clip(0.0, lower, upper), (len(values), 1))
-    grid[:, list(levers)] = values
+    grid[:, list(longest)] = values
     return grid

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import lie
 from ..jit import njit
@@ -51,6 +52,12 @@ class Part:
             return _largest_height(self.local(points), self.shape.planes)
         return signed_distance(self.shape, self.local(points))
 
+    def within(self, points: Array, distance: float) -> NDArray[np.bool_]:
+        """Which points (count, 3) have at most this signed distance [m]; of a mesh by its planes, in little time."""
+        if isinstance(self.shape, ConvexMesh):
+            return _below_planes(self.local(points), self.shape.planes, distance)
+        return signed_distance(self.shape, self.local(points)) <= distance
+
     def farthest_from(self, point: Array) -> Array:
         """The point of the part that is farthest from a given one."""
         p, shape = self.local(point), self.shape
@@ -69,6 +76,16 @@ class Part:
             length = np.linalg.norm(away)
             far = far + shape.radius * (away / length if length > 0.0 else np.array([1.0, 0.0, 0.0]))
         return self.placed(far)
+
+    def sharp_points(self, count: int) -> Array:
+        """Points that stick out most, corners and rims, each the farthest from a point around the part."""
+        away = np.random.default_rng(2).normal(size=(count, 3))
+        away *= -self.bound / np.linalg.norm(away, axis=1, keepdims=True)
+        if isinstance(self.shape, ConvexMesh):
+            vertices = self.shape.vertices
+            squares = np.sum(vertices**2, axis=1) - 2.0 * away @ self.T_frame_shape[:3, :3] @ vertices.T
+            return self.placed(vertices[np.argmax(squares, axis=1)])
+        return np.array([self.farthest_from(self.centre + start) for start in away])
 
     def corners(self) -> Array:
         """Of the box around the part along its own axes, in the frame of the body, shape (8, 3)."""
@@ -98,15 +115,40 @@ def _largest_height(points: Array, planes: Array) -> Array:
     return heights
 
 
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _below_planes(points: Array, planes: Array, distance: float) -> NDArray[np.bool_]:
+    below = np.ones(len(points), dtype=np.bool_)
+    last = 0
+    for i in range(len(points)):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        # Neighbouring points are often above the same plane.
+        if planes[last, 0] * x + planes[last, 1] * y + planes[last, 2] * z - planes[last, 3] > distance:
+            below[i] = False
+            continue
+        for k in range(len(planes)):
+            if planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z - planes[k, 3] > distance:
+                below[i], last = False, k
+                break
+    return below
+
+
 def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
     """Centre and radius [m] of a ball around all parts, within a few percent of the smallest.
 
     Badoiu and Clarkson, "Smaller core-sets for balls", 2003: ever shorter steps towards the farthest point.
     """
+    others = [part for part in parts if not isinstance(part.shape, ConvexMesh)]
+    meshes = [part.placed(part.shape.vertices) for part in parts if isinstance(part.shape, ConvexMesh)]
+    corners = np.concatenate([np.empty((0, 3)), *meshes])
+    squares = np.sum(corners**2, axis=1)
     centre = np.mean([part.centre for part in parts], axis=0)
     best, radius = centre, np.inf
-    for step in range(2, 300):
-        far = max((part.farthest_from(centre) for part in parts), key=lambda p: float(np.linalg.norm(p - centre)))
+    for step in range(2, 150):
+        found = [part.farthest_from(centre) for part in others]
+        if len(corners):
+            # |corner - centre|² without what is the same for all corners.
+            found.append(corners[np.argmax(squares - 2.0 * (corners @ centre))])
+        far = max(found, key=lambda p: float(np.linalg.norm(p - centre)))
         reach = float(np.linalg.norm(far - centre))
         if reach < radius:
             best, radius = centre, reach
@@ -119,7 +161,7 @@ def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
     if isinstance(shape, ConvexMesh):
         lower, upper = extent(shape)
         middle = 0.5 * (lower + upper)
-        return Part(ConvexMesh(shape.vertices - middle), T_frame_shape @ lie.pose(translation=middle))
+        return Part(shape.moved(-middle), T_frame_shape @ lie.pose(translation=middle))
     return Part(shape, np.array(T_frame_shape))
 
 

@@ -89,6 +89,20 @@ class ConvexMesh:
             value.setflags(write=False)
             object.__setattr__(self, name, value)
 
+    def moved(self, offset: Array) -> ConvexMesh:
+        """The same mesh, shifted by a vector [m]; the hull is not computed again."""
+        other = object.__new__(ConvexMesh)
+        shifted = {
+            "points": self.vertices + offset,
+            "vertices": self.vertices + offset,
+            "planes": self.planes + np.outer(self.planes[:, :3] @ offset, [0.0, 0.0, 0.0, 1.0]),
+            "triangles": self.triangles,
+        }
+        for name, value in shifted.items():
+            value.setflags(write=False)
+            object.__setattr__(other, name, value)
+        return other
+
 
 @dataclass(frozen=True, eq=False)
 class Plane:

@@ -10,19 +10,19 @@ import numpy as np
 
 from ..errors import UnknownLink
 from ..typing import Array
-from .body import Group, GroupPair, RobotBody, link_frames, make_group
+from .body import Group, GroupPair, RobotBody, link_frames, make_group, overshoot_of
 from .cover import cover
 from .parts import Part, centred_part
 from .shapes import Convex
-from .tables import CheckerTables, PlacedObject, build_scene
+from .tables import CheckerTables, Padding, PlacedObject, build_scene
 from .world import AttachedObject, WorldSnapshot
 
 if TYPE_CHECKING:
     from .codegen.engine import FramesCode
 
 
-def scene_of(body: RobotBody, snapshot: WorldSnapshot, frames: FramesCode, padding: float = 0.0) -> CheckerTables:
-    """Tables of a robot with its carried objects, padded [m], in its world."""
+def scene_of(body: RobotBody, snapshot: WorldSnapshot, frames: FramesCode, padding: Padding) -> CheckerTables:
+    """Tables of a robot with its carried objects, padded, in its world."""
     groups, pairs = groups_and_pairs(body, snapshot)
     objects = [
         PlacedObject(item.name, item.shape, item.T_base_object, _allowed_bits(item.name, groups, snapshot))
@@ -31,7 +31,7 @@ def scene_of(body: RobotBody, snapshot: WorldSnapshot, frames: FramesCode, paddi
     chain = body.chain
     owners = (frames, tuple(groups))
     return build_scene(
-        frames.address, chain.n, len(chain.bodies), groups, pairs, objects, pad=padding, keep_alive=owners
+        frames.address, chain.n, len(chain.bodies), groups, pairs, objects, padding=padding, keep_alive=owners
     )
 
 
@@ -45,7 +45,7 @@ def groups_and_pairs(body: RobotBody, snapshot: WorldSnapshot) -> tuple[list[Gro
     for pair in body.pairs:
         first, second = body.groups[pair.first].name, body.groups[pair.second].name
         if not snapshot.may_touch(first, second):
-            pairs.append(GroupPair(numbers[first], numbers[second], pair.part_pairs))
+            pairs.append(GroupPair(numbers[first], numbers[second], pair.part_pairs, pair.comes_near))
     for item in snapshot.attached.values():
         pairs += _carried_pairs(item, groups, numbers, snapshot)
     return groups, pairs
@@ -71,10 +71,18 @@ def carried_group(body: RobotBody, item: AttachedObject) -> Group:
     return make_group(item.name, body.frame_of(item.link), (part,), spheres)
 
 
+def carried_spheres(body: RobotBody, item: AttachedObject) -> Array:
+    """Covering spheres of a carried object in the frame of its link: centre and radius [m], shape (spheres, 4)."""
+    group = carried_group(body, item)
+    R, p = link_frames(body.chain)[item.link]
+    return np.column_stack([(group.spheres[:, :3] - p) @ R, group.spheres[:, 3]])
+
+
 @functools.lru_cache(maxsize=256)
 def _own_spheres(shape: Convex, overshoot: float) -> Array:
     """Covering spheres of a carried shape about its middle; cached because the same object is often picked up again."""
-    return cover([Part(centred_part(shape, np.eye(4)).shape, np.eye(4))], overshoot)
+    parts = (Part(centred_part(shape, np.eye(4)).shape, np.eye(4)),)
+    return cover(parts, overshoot_of(parts, overshoot))
 
 
 def _carried_pairs(

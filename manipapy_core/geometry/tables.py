@@ -14,6 +14,8 @@ from ..errors import InputError
 from ..typing import Array
 from .body import Group, GroupPair
 from .codegen.layout import (
+    CLUSTER,
+    CLUSTER_NUMBERS,
     FRAME,
     GROUP_NUMBERS,
     MOST_GROUPS,
@@ -31,12 +33,28 @@ from .codegen.layout import ObjectRow as ObjectInteger
 from .codegen.layout import PairRow as PairInteger
 from .distance import Shape
 from .fields import MAX_DISTANCE, Octomap, PointCloud
-from .hulls import decimate_hull
+from .hulls import clustered, hull_levels
 from .parts import Part, centred_part
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere
 
 SAFETY = 2e-4
-"""Added around every part and sphere [m]: far above what float32 loses over an arm's length (about 1e-5 m)."""
+"""Added around the robot towards the world [m]: far above what float32 loses over an arm's length (about 1e-5 m)."""
+SELF_SAFETY = 3e-5
+"""Added to each of two links towards each other [m]: links of some arms pass each other at 0.06 mm. Single precision
+places links of an arm with 3.5 m reach within 1e-6 m, those of a platform 30 m from its origin within 5e-6 m."""
+
+
+@dataclass(frozen=True)
+class Padding:
+    """What is added around every link and carried object."""
+
+    world: float = 0.0
+    """Towards objects of the world [m]."""
+    own: float = 0.0
+    """Towards other links and carried objects; each of two gets it [m]."""
+
+    def __sub__(self, other: Padding) -> Padding:
+        return Padding(self.world - other.world, self.own - other.own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +64,7 @@ class Thickness:
     group_numbers: NDArray[np.float32]
     spheres: NDArray[np.float32]
     piece_numbers: NDArray[np.float32]
+    planes: NDArray[np.float32]
     robot_pieces: int
     """How many of them, from the first, are the robot's."""
     largest_sphere: float
@@ -94,7 +113,7 @@ def build_scene(
     pairs: Sequence[GroupPair],
     objects: Iterable[PlacedObject] = (),
     *,
-    pad: float = 0.0,
+    padding: Padding = Padding(),
     keep_alive: Any = None,
 ) -> CheckerTables:
     """Tables for the machine code.
@@ -102,12 +121,12 @@ def build_scene(
     Args:
         frames_address: Of the function that places the bodies.
         groups: Those fixed to the base first.
-        pad: Added around every part and sphere of the robot [m].
+        padding: Of the robot.
         keep_alive: The owner of that function.
     """
     if len(groups) > MOST_GROUPS:
         raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
-    pieces, group_integers, group_numbers, spheres = _robot_rows(tuple(groups), pad + SAFETY)
+    pieces, group_integers, group_numbers, spheres = _robot_rows(tuple(groups), padding)
     pieces, count = pieces.copy(), len(spheres)
     robot_pieces = pieces.count
     pair_rows: list[list[int]] = []
@@ -118,8 +137,9 @@ def build_scene(
         piece_pairs += [[starts[0] + a, starts[1] + b] for a, b in pair.part_pairs]
         pair_rows.append([pair.first, pair.second, first, len(piece_pairs)])
 
-    radius = max((float(group.spheres[:, 3].max()) for group in groups), default=0.0) + pad + SAFETY
-    tables = _ObjectTables(pieces, radius)
+    radius = max((float(group.spheres[:, 3].max()) for group in groups), default=0.0) + padding.world + SAFETY
+    # Pieces of the robot are padded towards each other; pieces of the world get the difference.
+    tables = _ObjectTables(pieces, radius, (padding.world + SAFETY) - (padding.own + SELF_SAFETY))
     for placed in objects:
         tables.add(placed)
 
@@ -150,23 +170,29 @@ def build_scene(
     put(Header.PIECE_INTEGERS, pieces.integers, PieceRow.WIDTH, np.int64)
     own_pieces = put(Header.PIECE_NUMBERS, pieces.numbers, PieceNumber.WIDTH, np.float32)
     put(Header.VERTICES, pieces.vertices, 3, np.float32)
+    put(Header.CLUSTERS, pieces.clusters, CLUSTER_NUMBERS, np.float32)
+    numbers = {}
     for kind in ObjectKind:
         at = Header.OBJECTS + 3 * kind
         header[at] = len(tables.numbers[kind])
-        put(at + 1, tables.numbers[kind], OBJECT_NUMBERS[kind], np.float32)
+        numbers[kind] = put(at + 1, tables.numbers[kind], OBJECT_NUMBERS[kind], np.float32)
         put(at + 2, tables.integers[kind], ObjectInteger.WIDTH, np.int64)
     header.setflags(write=False)
     names = tuple(name for kind in ObjectKind for name in tables.names[kind])
     moving = tuple(group.name for group in groups if group.frame > 0)
     field_name = next(iter(tables.names[ObjectKind.FIELD]), "")
-    thickness = Thickness(own_groups, own_spheres, own_pieces, robot_pieces, radius, field_name)
+    planes = numbers[ObjectKind.PLANE]
+    thickness = Thickness(own_groups, own_spheres, own_pieces, planes, robot_pieces, radius, field_name)
     return CheckerTables(header, scratch_at + SCRATCH, (*memory, *tables.memory), thickness, names, moving)
 
 
 @functools.lru_cache(maxsize=32)
-def _robot_rows(groups: tuple[Group, ...], pad: float) -> tuple[_Pieces, list[list[int]], list[list[float]], Array]:
+def _robot_rows(
+    groups: tuple[Group, ...], padding: Padding
+) -> tuple[_Pieces, list[list[int]], list[list[float]], Array]:
     """Pieces, integers and numbers of groups, and all spheres: what stays the same when the world changes."""
-    pieces = _Pieces(pad)
+    pad, own = padding.world + SAFETY, padding.own + SELF_SAFETY
+    pieces = _Pieces(own)
     integers: list[list[int]] = []
     numbers: list[list[float]] = []
     spheres = [np.empty((0, SPHERE_NUMBERS))]
@@ -177,28 +203,41 @@ def _robot_rows(groups: tuple[Group, ...], pad: float) -> tuple[_Pieces, list[li
             pieces.add(part, group.frame)
         last = count + len(group.spheres)
         integers.append([group.frame, count, last, first, pieces.count])
-        numbers.append([*group.centre, group.bound + pad, group.reach + pad, group.nearest])
+        numbers.append([*group.centre, group.bound + pad, group.reach + pad, group.nearest, group.bound + own])
         spheres.append(group.spheres + np.array([0.0, 0.0, 0.0, pad, 0.0]))
         count = last
     return pieces, integers, numbers, np.concatenate(spheres)
 
 
-def thickened(scene: CheckerTables, by: float) -> CheckerTables:
-    """The same scene with a robot padded by this much more [m]; a hundredth of the work of building it again."""
+def thickened(scene: CheckerTables, by: Padding) -> CheckerTables:
+    """The same scene with a robot padded by this much more; a hundredth of the work of building it again."""
     old = scene.thickness
-    radius = old.largest_sphere + by
+    radius = old.largest_sphere + by.world
     if old.field_name:
         check_reach(radius)
     groups, spheres, pieces = old.group_numbers.copy(), old.spheres.copy(), old.piece_numbers.copy()
-    groups[:, 3:5] += np.float32(by)  # bound and reach, after the centre
-    spheres[:, 3] += np.float32(by)
-    pieces[: old.robot_pieces, [PieceNumber.BALL, PieceNumber.BOUND]] += np.float32(by)
+    planes = old.planes.copy()
+    groups[:, 3:5] += np.float32(by.world)  # bound and reach, after the centre
+    groups[:, 6] += np.float32(by.own)
+    spheres[:, 3] += np.float32(by.world)
+    radii = [PieceNumber.BALL, PieceNumber.BOUND, PieceNumber.FINE_BALL]
+    pieces[: old.robot_pieces, radii] += np.float32(by.own)
+    pieces[old.robot_pieces :, radii] += np.float32(by.world - by.own)
+    planes[:, 4] += np.float32(by.world - by.own)
     header = scene.header.copy()
-    for at, table in ((Header.GROUP_NUMBERS, groups), (Header.SPHERES, spheres), (Header.PIECE_NUMBERS, pieces)):
+    tables = {
+        Header.GROUP_NUMBERS: groups,
+        Header.SPHERES: spheres,
+        Header.PIECE_NUMBERS: pieces,
+        Header.OBJECTS + 3 * ObjectKind.PLANE + 1: planes,
+    }
+    for at, table in tables.items():
         header[at] = table.ctypes.data
     header.setflags(write=False)
-    new = replace(old, group_numbers=groups, spheres=spheres, piece_numbers=pieces, largest_sphere=radius)
-    return replace(scene, header=header, memory=(*scene.memory, groups, spheres, pieces), thickness=new)
+    new = replace(
+        old, group_numbers=groups, spheres=spheres, piece_numbers=pieces, planes=planes, largest_sphere=radius
+    )
+    return replace(scene, header=header, memory=(*scene.memory, *tables.values()), thickness=new)
 
 
 def check_reach(radius: float) -> None:
@@ -218,6 +257,7 @@ class _Pieces:
         self.integers: list[list[int]] = []
         self.numbers: list[list[float]] = []
         self.vertices: list[list[float]] = []
+        self.clusters: list[list[float]] = []
 
     @property
     def count(self) -> int:
@@ -226,40 +266,55 @@ class _Pieces:
     def copy(self) -> _Pieces:
         """To be added to; the rows themselves are shared."""
         other = _Pieces(self.pad)
-        other.integers, other.numbers, other.vertices = self.integers[:], self.numbers[:], self.vertices[:]
+        other.integers, other.numbers = self.integers[:], self.numbers[:]
+        other.vertices, other.clusters = self.vertices[:], self.clusters[:]
         return other
 
     def add(self, part: Part, frame: int, *, pad: float | None = None) -> int:
         """Appends a part and returns its number."""
         shape = part.shape
         kind, half, disc, ball = PieceKind.ROUND, [0.0, 0.0, 0.0], 0.0, self.pad if pad is None else pad
-        filled = 0.0
+        added, core, filled = 0.0, 0.0, 0.0
+        axes = part.T_frame_shape[:3, :3]
         bound = part.bound + ball
-        first = len(self.vertices)
+        ranges = [len(self.vertices)] * 4 + [len(self.clusters)] * 2
         if isinstance(shape, Box):
             kind, half = PieceKind.BOX, (0.5 * shape.size).tolist()
         elif isinstance(shape, ConvexMesh):
             kind = PieceKind.HULL
-            corners, added = decimate_hull(shape)
-            self.vertices += corners.tolist()
-            ball += added
+            levels = hull_levels(shape)
+            axes = axes @ levels.axes
+            ranges[:4] = 2 * self._add_vertices(levels.coarse.vertices @ levels.axes)
+            if levels.fine is not levels.coarse:
+                vertices, balls = clustered(levels.fine.vertices @ levels.axes, CLUSTER)
+                ranges[2:4] = self._add_vertices(vertices)
+                self.clusters += balls.tolist()
+                ranges[5] = len(self.clusters)
+            added, ball = levels.coarse.ball - levels.fine.ball, ball + levels.fine.ball
+            core, filled = levels.core, levels.filled
         elif isinstance(shape, Cylinder):
             half[2], disc = 0.5 * shape.length, shape.radius
             filled = min(half[2], disc)
+            core = half[2] - filled
         else:
-            half[2] = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
+            core = half[2] = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
             ball += shape.radius
-        axes = part.T_frame_shape[:3, :3].T.ravel()
-        self.integers.append([frame, kind, first, len(self.vertices)])
-        self.numbers.append([*axes, *part.centre, *half, disc, ball, bound, half[2] - filled, filled])
+        self.integers.append([frame, kind, *ranges])
+        self.numbers.append([*axes.T.ravel(), *part.centre, *half, disc, ball + added, bound, core, filled, ball])
         return self.count - 1
+
+    def _add_vertices(self, vertices: Array) -> list[int]:
+        first = len(self.vertices)
+        self.vertices += vertices.tolist()
+        return [first, len(self.vertices)]
 
 
 class _ObjectTables:
     """Rows of objects by kind."""
 
-    def __init__(self, pieces: _Pieces, largest_sphere: float):
-        self.pieces, self.largest_sphere = pieces, largest_sphere
+    def __init__(self, pieces: _Pieces, largest_sphere: float, pad: float):
+        """`pad` is added around pieces and planes: what the robot's own pieces lack towards the world [m]."""
+        self.pieces, self.largest_sphere, self.pad = pieces, largest_sphere, pad
         self.numbers: dict[ObjectKind, list[list[float]]] = {kind: [] for kind in ObjectKind}
         self.integers: dict[ObjectKind, list[list[int]]] = {kind: [] for kind in ObjectKind}
         self.names: dict[ObjectKind, list[str]] = {kind: [] for kind in ObjectKind}
@@ -271,10 +326,10 @@ class _ObjectTables:
             self._add_field(placed, shape)
         elif isinstance(shape, Plane):
             normal = T[:3, :3] @ shape.normal
-            self._row(ObjectKind.PLANE, placed, [*normal, float(shape.offset + normal @ T[:3, 3])])
+            self._row(ObjectKind.PLANE, placed, [*normal, float(shape.offset + normal @ T[:3, 3]), self.pad])
         else:
             part = centred_part(shape, T)
-            piece = self.pieces.add(part, 0, pad=0.0)
+            piece = self.pieces.add(part, 0, pad=self.pad)
             T, shape = part.T_frame_shape, part.shape
             if isinstance(shape, Box):
                 aligned = np.sum(np.abs(T[:3, :3]) > 1e-7) == 3

@@ -6,7 +6,7 @@ Every edit makes a new immutable snapshot; a reader works on the one that it too
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -90,14 +90,8 @@ class World:
         Args:
             T_base_object: Pose in the base frame of the chain, shape (4, 4); the base itself when not given.
         """
-        if not isinstance(name, str) or not name:
-            raise InputError(f"an object is named {name!r}; give a text that is not empty")
-        _check_shape(name, shape)
         pose = pose_matrix(np.eye(4) if T_base_object is None else T_base_object, "T_base_object")
-        with self._lock:
-            if name in self._snapshot.attached:
-                raise InputError(f"object {name!r} is attached to a link; detach it first, or choose another name")
-            self._edit(objects={**self._snapshot.objects, name: WorldObject(name, shape, pose)})
+        self.update([WorldObject(name, shape, pose)])
 
     def move(self, name: str, T_base_object: ArrayLike) -> None:
         pose = pose_matrix(T_base_object, "T_base_object")
@@ -110,6 +104,25 @@ class World:
         with self._lock:
             self._object(name)
             self._edit(objects={key: value for key, value in self._snapshot.objects.items() if key != name})
+
+    def update(self, objects: Iterable[WorldObject] = (), remove: Iterable[str] = ()) -> None:
+        """Adds or replaces several objects and removes others, all in one edit: no reader sees a part of it."""
+        new = {item.name: item for item in objects}
+        for item in new.values():
+            if not isinstance(item.name, str) or not item.name:
+                raise InputError(f"an object is named {item.name!r}; give a text that is not empty")
+            _check_shape(item.name, item.shape)
+        new = {name: replace(item, T_base_object=pose_matrix(item.T_base_object, "T_base_object"))
+               for name, item in new.items()}  # fmt: skip
+        gone = set(remove) - new.keys()
+        with self._lock:
+            for name in new:
+                self._require_free(name)
+            for name in gone:
+                self._object(name)
+            if new or gone:
+                kept = {key: value for key, value in self._snapshot.objects.items() if key not in gone}
+                self._edit(objects={**kept, **new})
 
     def clear(self) -> None:
         """Removes all objects; attached ones and allowed contacts stay."""
@@ -152,6 +165,19 @@ class World:
         with self._lock:
             now = self._snapshot.allowed
             self._edit(allowed=now | {pair} if allowed else now - {pair})
+
+    def set_allowed(self, pairs: Iterable[Iterable[str]]) -> None:
+        """Replaces all pairs of links and objects that may touch, in one edit. The names need not exist yet."""
+        wanted = frozenset(frozenset(pair) for pair in pairs)
+        for pair in wanted:
+            if len(pair) != 2:
+                raise InputError(f"{sorted(pair)} is no pair of names; give two that differ")
+        with self._lock:
+            self._edit(allowed=wanted)
+
+    def _require_free(self, name: str) -> None:
+        if name in self._snapshot.attached:
+            raise InputError(f"object {name!r} is attached to a link; detach it first, or choose another name")
 
     def _object(self, name: str) -> WorldObject:
         if name not in self._snapshot.objects:

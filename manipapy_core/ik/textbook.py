@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import kinematics, lie
+from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
 from .inputs import checked_poses, checked_seed
@@ -26,15 +27,17 @@ def jacobian_transpose(
     T: ArrayLike,
     q_start: ArrayLike,
     *,
+    alpha: float = 1.0,
     limits: bool = True,
     iterations: int = 2000,
     tolerances: IKTolerances = DEFAULT,
 ) -> IKResult:
-    """dq = α Jᵀ e with the step length that is best along this direction; slow near the goal, never unstable.
+    """dq = s Jᵀ α e with the factor s that is best along this direction; slow near the goal, never unstable.
 
     Args:
         T: T_base_tip, shape (4, 4).
         q_start: Where to begin [rad or m], shape (n,).
+        alpha: Step length: the share of the error that a step is to remove, above 0 and at most 1.
         limits: Clamp to the joint limits after every step.
         iterations: At most so many.
         tolerances: When the pose counts as reached.
@@ -43,10 +46,10 @@ def jacobian_transpose(
     def step(J: Array, error: Array) -> Array:
         pull = J.T @ error
         moved = J @ pull
-        # Buss (2004): α = ⟨e, J Jᵀ e⟩ / ⟨J Jᵀ e, J Jᵀ e⟩
+        # Buss (2004): s = ⟨e, J Jᵀ e⟩ / ⟨J Jᵀ e, J Jᵀ e⟩
         return pull * ((error @ moved) / max(moved @ moved, 1e-300))
 
-    return _iterate(chain, T, q_start, step, limits, iterations, tolerances)
+    return _iterate(chain, T, q_start, step, alpha, limits, iterations, tolerances)
 
 
 def pseudo_inverse(
@@ -54,12 +57,13 @@ def pseudo_inverse(
     T: ArrayLike,
     q_start: ArrayLike,
     *,
+    alpha: float = 1.0,
     limits: bool = True,
     iterations: int = 200,
     tolerances: IKTolerances = DEFAULT,
 ) -> IKResult:
-    """dq = J⁺ e, Newton's iteration (Lynch & Park, section 6.2); fast near the goal, wild near singular poses."""
-    return _iterate(chain, T, q_start, lambda J, e: np.linalg.pinv(J) @ e, limits, iterations, tolerances)
+    """dq = J⁺ α e, Newton's iteration (Lynch & Park, section 6.2); fast near the goal, wild near singular poses."""
+    return _iterate(chain, T, q_start, lambda J, e: np.linalg.pinv(J) @ e, alpha, limits, iterations, tolerances)
 
 
 def damped_least_squares(
@@ -68,16 +72,17 @@ def damped_least_squares(
     q_start: ArrayLike,
     *,
     damping: float = 0.05,
+    alpha: float = 1.0,
     limits: bool = True,
     iterations: int = 500,
     tolerances: IKTolerances = DEFAULT,
 ) -> IKResult:
-    """dq = Jᵀ (J Jᵀ + λ² 1)⁻¹ e (Nakamura & Hanafusa 1986, Wampler 1986) with a constant λ = `damping`."""
+    """dq = Jᵀ (J Jᵀ + λ² 1)⁻¹ α e (Nakamura & Hanafusa 1986, Wampler 1986) with a constant λ = `damping`."""
 
     def step(J: Array, error: Array) -> Array:
         return J.T @ np.linalg.solve(J @ J.T + damping**2 * np.eye(6), error)
 
-    return _iterate(chain, T, q_start, step, limits, iterations, tolerances)
+    return _iterate(chain, T, q_start, step, alpha, limits, iterations, tolerances)
 
 
 def _iterate(
@@ -85,10 +90,13 @@ def _iterate(
     T: ArrayLike,
     q_start: ArrayLike,
     step: Step,
+    alpha: float,
     limits: bool,
     iterations: int,
     tolerances: IKTolerances,
 ) -> IKResult:
+    if not 0.0 < alpha <= 1.0:
+        raise InputError(f"alpha is {alpha!r}; give the share of the error per step, above 0 and at most 1")
     target = checked_poses(T, "T", batch=False)
     q = checked_seed(q_start, chain)
     assert q is not None
@@ -101,6 +109,6 @@ def _iterate(
             return IKResult(q, IKStatus.SOLVED, position, rotation, count, 1)
         if rotation**2 + position**2 < best:
             best, closest = rotation**2 + position**2, (q, position, rotation, count)
-        q = q + step(kinematics.body_jacobian(chain, q), error)
+        q = q + step(kinematics.body_jacobian(chain, q), alpha * error)
         q = np.clip(q, chain.limits.lower, chain.limits.upper) if limits else q
     return IKResult(closest[0], IKStatus.LEAST_SQUARES, *closest[1:], 1)

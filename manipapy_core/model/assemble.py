@@ -23,12 +23,7 @@ def build_chain(robot: Robot, base: str, tip: str, fixed: Mapping[str, float] | 
     _require_links(robot, base, tip)
     values = _locked_values(robot, fixed or {})
     way = _walk(robot, base)
-    joints: list[Joint] = []
-    link = tip
-    while link != base:
-        link, joint = way[link]
-        joints.append(joint)
-    dofs = _drivers(robot, reversed(joints), values)
+    dofs = _drivers(robot, _joints_on(way, base, tip), values)
     if not dofs:
         raise InputError(
             f"no joint moves between {base!r} and {tip!r}; choose links with a movable, unlocked joint between them"
@@ -49,6 +44,25 @@ def build_tree(
     if not dofs:
         raise InputError(f"robot {robot.name!r} has no joint that moves; there is nothing to compute")
     return _assemble(robot, base, tip, way, dofs, values)
+
+
+def way_between(robot: Robot, base: str, tip: str) -> tuple[Joint, ...]:
+    """Joints on the way from one link to another, fixed ones too.
+
+    Raises:
+        UnknownLink: The robot has no link of that name.
+    """
+    _require_links(robot, base, tip)
+    return _joints_on(_walk(robot, base), base, tip)
+
+
+def _joints_on(way: Mapping[str, tuple[str, Joint]], base: str, tip: str) -> tuple[Joint, ...]:
+    joints: list[Joint] = []
+    link = tip
+    while link != base:
+        link, joint = way[link]
+        joints.append(joint)
+    return tuple(reversed(joints))
 
 
 def _require_links(robot: Robot, *names: str) -> None:
@@ -229,7 +243,8 @@ def _limits(robot: Robot, dofs: tuple[str, ...], moving: list[Joint]) -> JointLi
             rates[name][dof] = min(rates[name][dof], value / abs(ratio))
         if mimic is None:
             effort[dof] = joint.effort
-    return JointLimits(lower=lower, upper=upper, effort=effort, **rates)
+    assumed = frozenset((name, quantity) for name in dofs for quantity in robot.assumed_of(name))
+    return JointLimits(lower=lower, upper=upper, effort=effort, **rates, assumed=assumed)
 
 
 def _per_dof(dofs: tuple[str, ...], bodies: list[_Body], name: str) -> Array:

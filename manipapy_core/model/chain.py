@@ -29,7 +29,8 @@ def describe_chain(chain: Chain) -> str:
         line(tuple("-" * width for width in widths)),
         *(line(row) for row in rows),
         "",
-        "units: rad, m, s, kg, N; '-' where the description gives no limit",
+        "units: rad, m, s, kg, N; '-' where the description gives no limit"
+        + (", '*' where it is assumed" if chain.limits.assumed else ""),
         f"tip at q = 0: position {_vector(chain.M[:3, 3])} m, rotation rows "
         + ", ".join(_vector(row) for row in chain.M[:3, :3]),
     ]
@@ -45,8 +46,11 @@ def _joint_row(chain: Chain, dof: int) -> tuple[str, ...]:
     body = next((body for body in chain.bodies if body.joint == name), chain.bodies[0])
     endless = np.isinf(limits.lower[dof]) and np.isinf(limits.upper[dof])
     kind = "prismatic" if not body.revolute else "continuous" if endless else "revolute"
-    numbers = (limits.lower, limits.upper, limits.velocity, limits.effort, limits.acceleration)
-    return (str(dof), name, kind, *(_number(array[dof]) for array in numbers), f"{body.mass:.3f}", body.link)
+    numbers = [_number(array[dof]) for array in (limits.lower, limits.upper)]
+    for quantity in ("velocity", "effort", "acceleration"):
+        mark = "*" if (name, quantity) in limits.assumed else ""
+        numbers.append(_number(getattr(limits, quantity)[dof]) + mark)
+    return (str(dof), name, kind, *numbers, f"{body.mass:.3f}", body.link)
 
 
 def _number(value: float) -> str:
@@ -73,6 +77,9 @@ class JointLimits:
     """[rad/s² or m/s²], shape (n,)."""
     jerk: Array
     """[rad/s³ or m/s³], shape (n,)."""
+    assumed: frozenset[tuple[str, str]] = frozenset()
+    """Joint and quantity (velocity, effort, acceleration or jerk) of limits that no description gives; see
+    `assumptions`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +219,21 @@ class Chain:
             inertia = R @ body.inertia @ R.T - cross - body.mass * lie.hat(p) @ lie.hat(p)
             parameters += [body.mass, *moved, *inertia[np.triu_indices(3)]]
         return np.array(parameters)
+
+    @cached_property
+    def joints_without_inertia(self) -> tuple[str, ...]:
+        """Joints whose motion moves no mass at all, so that no effort determines their acceleration."""
+        moved: dict[int, bool] = dict.fromkeys(range(self.n), False)
+        carries = [False] * len(self.bodies)
+        for index in reversed(range(len(self.bodies))):
+            body = self.bodies[index]
+            children = [child for child, other in enumerate(self.bodies) if other.parent == index]
+            own = body.axis @ body.inertia @ body.axis if body.revolute else body.mass
+            # Mass on the axis of a last body stays there; mass further out leaves the axis as the joints between move.
+            heavy = any(carries[child] for child in children)
+            carries[index] = heavy or body.mass > 0.0 or bool(np.any(body.inertia))
+            moved[body.dof] |= body.ratio != 0.0 and (heavy or bool(own > 0.0))
+        return tuple(name for dof, name in enumerate(self.joint_names) if not moved[dof])
 
     def describe(self) -> str:
         """What a person wants to know: joints with limits, masses, the home pose, what is locked."""

@@ -2,7 +2,9 @@
 
 The z axis of the base, the joint axes and the z axis of the tip are one sequence of lines L_0, L_1 … L_n, L_{n+1}.
 From one to the next leads Tx(a) Rx(α) along their common normal; from one normal to the next leads Rz(θ) Tz(d) along
-the line that both meet. Both conventions read their rows off this one sequence.
+the line that both meet. Both conventions read their rows off this one sequence. A z axis of base or tip that is almost
+parallel to the joint beside it has its common normal far away: such a frame is turned onto the joint's axis instead,
+and the table's base or tool takes up the rest.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import lie
 from ..errors import InputError, ShapeError
 from ..typing import Array
 from .dh import Convention, DHRow, DHTable, along_x, along_z
@@ -25,6 +28,8 @@ SNAP = 1e-13
 """Parameters this close to 0, or to a quarter turn, are rounding errors of it [m or rad]."""
 FAR = 1e3
 """An origin this far out [m] comes from axes that are almost parallel; the next normal is sought nearer to the arm."""
+ALMOST_PARALLEL = 0.02
+"""Angle [rad] below which the z axis of base or tip gives way to the axis of the joint beside it."""
 _UNIT_TOLERANCE = 1e-9
 _SAME_SIDE = -1e-9
 """Cosine of the angle between two x axes above which they count as pointing to the same side."""
@@ -50,20 +55,21 @@ class _Normal:
 def table_from_screws(S: ArrayLike, M: Array, convention: Convention, parallel: float) -> DHTable:
     """See `dh.from_screws`."""
     joints = [_axis(screw, index) for index, screw in enumerate(_screws(S), start=1)]
-    base, tip = _Line(np.array([0.0, 0.0, 1.0]), np.zeros(3)), _Line(M[:3, 2], M[:3, 3])
-    lines = [base, *joints, tip]
+    first = _aligned(np.eye(4), joints[0], parallel)
+    last = _aligned(M, joints[-1], parallel)
+    lines = [_Line(first[:3, 2], first[:3, 3]), *joints, _Line(last[:3, 2], last[:3, 3])]
 
     across: list[tuple[float, float]] = []
     along: list[tuple[float, float]] = []
-    here, x = np.zeros(3), np.array([1.0, 0.0, 0.0])
+    here, x = first[:3, 3], first[:3, 0]
     for index, (line, after) in enumerate(pairwise(lines)):
         z = line.direction
-        last = M[:3, 0] if index == len(joints) else None
-        normal = _common_normal(here, z, x, after, parallel, last)
+        tip_x = last[:3, 0] if index == len(joints) else None
+        normal = _common_normal(here, z, x, after, parallel, tip_x)
         along.append((_length(z, normal.start - here), _angle(x, normal.x, z)))
         across.append((_length(normal.x, normal.end - normal.start), _turn(z, after.direction, normal.x, parallel)))
         here, x = normal.end, normal.x
-    along.append((_length(M[:3, 2], M[:3, 3] - here), _angle(x, M[:3, 0], M[:3, 2])))
+    along.append((_length(last[:3, 2], last[:3, 3] - here), _angle(x, last[:3, 0], last[:3, 2])))
 
     types = [JointType.PRISMATIC if joint.point is None else JointType.REVOLUTE for joint in joints]
     T_base, T_tool = along_z(*along[0]), along_z(*along[-1])
@@ -74,7 +80,21 @@ def table_from_screws(S: ArrayLike, M: Array, convention: Convention, parallel: 
         T_tool = along_x(*across[-1]) @ T_tool
         beside = across[:-1]
     rows = tuple(DHRow(a, alpha, d, theta, kind) for (a, alpha), (d, theta), kind in zip(beside, along[1:-1], types))
-    return DHTable(rows, convention, T_base, T_tool)
+    return DHTable(rows, convention, first @ T_base, T_tool if last is M else T_tool @ lie.inverse(last) @ M)
+
+
+def _aligned(T: Array, joint: _Line, parallel: float) -> Array:
+    """The frame with its z axis on the joint's axis if the two are almost parallel, else the frame as it is."""
+    sine = float(np.linalg.norm(np.cross(T[:3, 2], joint.direction)))
+    if not parallel < sine < ALMOST_PARALLEL:
+        return T
+    aligned = np.eye(4)
+    z = joint.direction
+    x = _across(z, T[:3, 0])
+    aligned[:3, :3] = np.column_stack((x, np.cross(z, x), z))
+    point = T[:3, 3] if joint.point is None else joint.point
+    aligned[:3, 3] = point + z * (z @ (T[:3, 3] - point))
+    return aligned
 
 
 def _screws(S: ArrayLike) -> Array:

@@ -87,7 +87,7 @@ def _in_link_frames(table: DHTable, inertials: Sequence[Inertial | None] | None)
             continue
         I = inertial.inertia
         moments = {f"i{'xyz'[i]}{'xyz'[j]}": float(I[i, j]) for i in range(3) for j in range(i, 3)}
-        problems = mass_problems(inertial.mass) + inertia_problems(moments)
+        problems = mass_problems(inertial.mass) + inertia_problems(inertial.mass, moments)
         if not np.all(np.isfinite(inertial.com)):
             problems.append(f"com is {inertial.com}; write finite numbers in m")
         if problems:

@@ -189,6 +189,21 @@ class Shape(_Record):
         self._freeze(T_link_shape=(4, 4))
 
 
+def capsule(name: str | None, T_link_shape: Array, radius: float, length: float, rgba: RGBA | None) -> list[Shape]:
+    """A cylinder with round ends, axis along z: URDF has none, so it becomes a cylinder and two spheres.
+
+    Args:
+        radius: [m]
+        length: Of the cylinder without its ends [m].
+    """
+    shapes = [Shape(name, T_link_shape, CylinderGeometry(radius, length), rgba)]
+    for end in (-0.5 * length, 0.5 * length):
+        T = np.array(T_link_shape)
+        T[:3, 3] += end * T[:3, 2]
+        shapes.append(Shape(None, T, SphereGeometry(radius), rgba))
+    return shapes
+
+
 @dataclass(frozen=True, eq=False)
 class Link:
     """One rigid body."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, ModelError, ModelFileNotFound
-from .urdf.xml import decode, parse_xml
+from .packages import PackageSearch
+from .urdf.xml import LARGEST_DOCUMENT, decode
 
 _ROBOTS = Path(__file__).parent / "robots"
-_XACRO_PREFIX = "xacro:"
+_BLANK = "\ufeff \t\r\n"
+_ROOT = re.compile(r"(?:\s|\ufeff|<\?.*?\?>|<!--.*?-->)*<([\w:.-]+)", re.DOTALL)
+# Elements that make a file one for xacro, whatever its name; a call of a macro alone is a leftover.
+_XACRO_ELEMENT = re.compile(r"<xacro:(property|macro|include|arg|if|unless|insert_block|call)\b")
 
 
 @dataclass(frozen=True)
@@ -19,15 +24,25 @@ class LocatedText:
     """The text of a description and where it came from."""
 
     text: str
-    """URDF, with xacro already expanded."""
+    """With xacro already expanded."""
     label: str
     """Short name that starts a message about a line of `text`."""
     source: str
     """Full name for the headline of an error."""
-    folder: str | None
-    """Where relative mesh paths start; None for a text."""
-    limits: Path | None
+    path: str | None
+    """The file; None for a text."""
+    search: PackageSearch
+    """Where its packages and meshes are."""
+    limits: Path | None = None
     """The limits file that belongs to a bundled robot."""
+    flaws: tuple[str, ...] = ()
+    """What xacro met that is wrong but leaves a robot."""
+
+    @property
+    def root(self) -> str:
+        """Tag of the outermost element; empty when there is none."""
+        found = _ROOT.match(self.text)
+        return found.group(1) if found else ""
 
 
 def bundled_robots() -> tuple[str, ...]:
@@ -35,14 +50,21 @@ def bundled_robots() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _ROBOTS.glob("*.urdf")))
 
 
-def locate(source: str | os.PathLike[str], xacro_args: Mapping[str, str] | None = None) -> LocatedText:
+def locate(
+    source: str | os.PathLike[str],
+    xacro_args: Mapping[str, str] | None = None,
+    *,
+    xacro_env: Mapping[str, str] | None = None,
+    package_paths: Sequence[str | os.PathLike[str]] = (),
+) -> LocatedText:
     """Fetch the text of a robot description.
 
     Args:
         source: A bundled name (`"ur5"`), a path, or an XML text. A bundled name wins over a file of the same
             name in the current folder; write `./ur5` for the file.
-        xacro_args: Arguments for xacro; giving them, even empty, allows a text or a `.urdf` file to be
-            expanded.
+        xacro_args: Arguments for xacro; giving them, even empty, has a text expanded too.
+        xacro_env: Variables that `$(env ...)` may read; none unless given.
+        package_paths: Package folders, or folders that contain them.
 
     Raises:
         ModelError: Not found (then also a FileNotFoundError), not readable, or xacro failed.
@@ -50,33 +72,30 @@ def locate(source: str | os.PathLike[str], xacro_args: Mapping[str, str] | None 
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"source is a {type(source).__name__}; give a bundled name, a path, or an XML text")
     if isinstance(source, str):
-        stripped = source.lstrip("\ufeff \t\r\n")
+        stripped = source.lstrip(_BLANK)
         if not stripped:
             raise InputError("source is empty; give a bundled name, a path, or an XML text")
         if stripped.startswith("<"):
-            return _from_text(source, xacro_args)
+            located = LocatedText(source, "text", "text", None, PackageSearch(None, package_paths))
+            # A text may come over the network; it does not decide itself that files are read for it.
+            return located if xacro_args is None else _expanded(located, xacro_args, xacro_env)
         if source in bundled_robots():
             if xacro_args:
                 raise InputError(f"the bundled robot {source!r} takes no xacro_args; leave them out")
             path = _ROBOTS / f"{source}.urdf"
             limits = path.with_suffix(".limits.yaml")
             text = decode(path.read_bytes(), path.name, source)
-            return LocatedText(text, path.name, source, str(_ROBOTS), limits if limits.exists() else None)
-    return _from_file(os.fspath(source), xacro_args)
+            search = PackageSearch(str(path), package_paths)
+            return LocatedText(text, path.name, source, str(path), search, limits if limits.exists() else None)
+    return _from_file(os.fspath(source), xacro_args, xacro_env, package_paths)
 
 
-def _from_text(text: str, xacro_args: Mapping[str, str] | None) -> LocatedText:
-    label = "text"
-    if not _needs_xacro(text, label, label, xacro_args):
-        return LocatedText(text, label, label, None, None)
-    # Imported late: few robots come as xacro, and running another process needs half of the standard library.
-    from .urdf.xacro import expand_text
-
-    expanded = expand_text(text.lstrip("\ufeff \t\r\n"), label, xacro_args or {})
-    return LocatedText(expanded, "text (expanded by xacro)", label, None, None)
-
-
-def _from_file(name: str, xacro_args: Mapping[str, str] | None) -> LocatedText:
+def _from_file(
+    name: str,
+    xacro_args: Mapping[str, str] | None,
+    xacro_env: Mapping[str, str] | None,
+    package_paths: Sequence[str | os.PathLike[str]],
+) -> LocatedText:
     path = Path(name)
     try:
         exists, is_file = path.exists(), path.is_file()
@@ -92,40 +111,36 @@ def _from_file(name: str, xacro_args: Mapping[str, str] | None) -> LocatedText:
         kind = "a folder" if path.is_dir() else "not a regular file"
         raise ModelError(name, [f"is {kind}; give the .urdf or .xacro file itself"])
     try:
+        size = path.stat().st_size
+        if size > LARGEST_DOCUMENT:
+            raise ModelError(name, [f"has {size} bytes, more than {LARGEST_DOCUMENT}; give a robot description"])
         data = path.read_bytes()
     except OSError as error:
         raise ModelError(name, [f"cannot be read: {error.strerror}; check the permissions of the file"]) from error
     text = decode(data, path.name, name)
-    folder = str(path.absolute().parent)
-    if path.suffix != ".xacro" and not _needs_xacro(text, path.name, name, xacro_args):
-        return LocatedText(text, path.name, name, folder, None)
-    from .urdf.xacro import expand_file
+    search = PackageSearch(str(path.absolute()), package_paths)
+    located = LocatedText(text, path.name, name, str(path.absolute()), search)
+    if path.suffix == ".xacro" or xacro_args is not None or _XACRO_ELEMENT.search(text):
+        return _expanded(located, xacro_args or {}, xacro_env)
+    return located
 
-    expanded = expand_file(path, name, xacro_args or {})
-    return LocatedText(expanded, f"{path.name} (expanded by xacro)", name, folder, None)
+
+def _expanded(located: LocatedText, xacro_args: Mapping[str, str], xacro_env: Mapping[str, str] | None) -> LocatedText:
+    # Imported late: few robots come as xacro.
+    from .xacro.expand import expand
+
+    text, flaws = expand(
+        located.text,
+        label=located.label,
+        source=located.source,
+        path=located.path,
+        search=located.search,
+        arguments=xacro_args,
+        environment=xacro_env or {},
+    )
+    label = f"{located.label} (expanded by xacro)"
+    return LocatedText(text, label, located.source, located.path, located.search, flaws=flaws)
 
 
 def _shortened(name: str) -> str:
     return name if len(name) <= 200 else f"{name[:200]}..."
-
-
-def _needs_xacro(text: str, label: str, source: str, xacro_args: Mapping[str, str] | None) -> bool:
-    """Whether a description that is not called `.xacro` is to be expanded.
-
-    Expanding runs expressions that can read files and the environment, so it wants a word from the user: the
-    file name, or arguments. A description that came over the network must not be able to ask for it itself.
-    """
-    if xacro_args is not None:
-        return True
-    if _XACRO_PREFIX not in text:
-        return False
-    for element in parse_xml(text, label, source).walk():
-        if element.tag.startswith(_XACRO_PREFIX):
-            raise ModelError(
-                source,
-                [
-                    f"{label}:{element.line}: <{element.tag}> must be expanded by xacro first; pass "
-                    "xacro_args={} if you trust this description, or save it under a name that ends in .xacro"
-                ],
-            )
-    return False

@@ -9,10 +9,12 @@ joint_limits:
     max_acceleration: 5.0          # rad/s^2 or m/s^2
     has_jerk_limits: true
     max_jerk: 50.0                 # rad/s^3 or m/s^3
+    assumed: [acceleration, jerk]  # which of these no maker gives; `manipapy new-robot` writes this
 ```
 
 A `has_..._limits: false` switches the value beside it off; left out, a value that is written counts. Position
-and effort limits may be tightened in the same way. Joints that are not listed stay as they are.
+and effort limits may be tightened in the same way; where the URDF gives none, or 0, any value is accepted. Joints that
+are not listed stay as they are.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError, ModelFileNotFound
+from .assumptions import LIMITS, UNITS, Assumption
 from .elements import Joint
 from .urdf.report import did_you_mean, parse_number
 from .urdf.xml import decode
@@ -50,6 +53,7 @@ _SWITCH_OF = {
     "max_effort": "has_effort_limits",
 }
 # MoveIt's planners know these too; nothing here reads them.
+_ASSUMED = "assumed"
 _UNUSED = ("has_deceleration_limits", "max_deceleration", "angle_wraparound")
 
 
@@ -60,7 +64,7 @@ def no_motion_limits(joints: Mapping[str, Joint]) -> dict[str, MotionLimits]:
 
 def read_joint_limits(
     path: str | os.PathLike[str], joints: Mapping[str, Joint]
-) -> tuple[dict[str, Joint], dict[str, MotionLimits]]:
+) -> tuple[dict[str, Joint], dict[str, MotionLimits], tuple[Assumption, ...]]:
     """Read a limits file and apply it to the joints of a robot.
 
     Args:
@@ -68,7 +72,8 @@ def read_joint_limits(
         joints: Joints of the robot by name.
 
     Returns:
-        All joints, tightened where the file says so, and one entry of motion limits per movable joint.
+        All joints, tightened where the file says so, one entry of motion limits per movable joint, and the values
+        that the file marks as assumed.
 
     Raises:
         ModelError: Lists every problem of the file; also a FileNotFoundError when there is no such file.
@@ -76,6 +81,7 @@ def read_joint_limits(
     problems: list[str] = []
     tightened = dict(joints)
     motion_limits = no_motion_limits(joints)
+    assumptions: list[Assumption] = []
     for name, entry in _load_entries(Path(path)).items():
         where = f"{Path(path).name}: joint {name!r}"
         joint = joints.get(str(name))
@@ -91,9 +97,12 @@ def read_joint_limits(
             motion_limits[joint.name] = MotionLimits(
                 values.get("max_acceleration", math.inf), values.get("max_jerk", math.inf)
             )
+            for quantity in _assumed(where, entry, values, problems):
+                unit = UNITS[quantity][not joint.type.rotates]
+                assumptions.append(Assumption(joint.name, quantity, values[f"max_{quantity}"], unit))
     if problems:
         raise ModelError(str(path), problems)
-    return tightened, motion_limits
+    return tightened, motion_limits, tuple(assumptions)
 
 
 def _load_entries(path: Path) -> dict[Any, Any]:
@@ -125,7 +134,7 @@ def _values(where: str, entry: Mapping[Any, Any], problems: list[str]) -> dict[s
     switches = sorted(set(_SWITCH_OF.values()))
     known = [*_SWITCH_OF, *switches]
     for key in entry:
-        if key not in known and key not in _UNUSED:
+        if key not in known and key not in _UNUSED and key != _ASSUMED:
             problems.append(f"{where}: key {key!r} is not known; {did_you_mean(str(key), known)}")
     for switch in switches:
         if not isinstance(entry.get(switch, True), bool):
@@ -145,6 +154,15 @@ def _values(where: str, entry: Mapping[Any, Any], problems: list[str]) -> dict[s
         else:
             values[key] = value
     return values
+
+
+def _assumed(where: str, entry: Mapping[Any, Any], values: Mapping[str, float], problems: list[str]) -> list[str]:
+    """The quantities of one joint that are marked as assumed and have a value."""
+    written = entry.get(_ASSUMED, [])
+    if not isinstance(written, list) or any(quantity not in LIMITS for quantity in written):
+        problems.append(f"{where}: assumed is {written!r}; write a list of {', '.join(LIMITS)}")
+        return []
+    return [quantity for quantity in written if f"max_{quantity}" in values]
 
 
 def _number(written: object) -> float | None:

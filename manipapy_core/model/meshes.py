@@ -1,8 +1,7 @@
 """Mesh files: found, read and written.
 
-A description may come over the network, so a mesh reference is never trusted: it is followed into the folder of the
-description, into the given package folders and into the ament index, and nowhere else. Files are read by trimesh,
-which is imported when the first mesh is read.
+A reference is followed only where `packages` allows it. Files are read by trimesh, which is imported when the first
+mesh is read.
 """
 
 from __future__ import annotations
@@ -17,71 +16,48 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, MeshNotFound, MissingPackage
+from ..errors import MeshNotFound, MissingPackage
 from ..typing import Array
+from .packages import PACKAGE_NAME, PackageSearch
 from .tessellation import Triangles
 
-_PACKAGE_NAME = re.compile(r"\w[\w.-]*", re.ASCII)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.ASCII | re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class _Folder:
-    """A folder that meshes may be read from."""
-
-    path: str
-    follow_links: bool
-    """Whether a symbolic link inside it may lead out of it."""
-
-    def holds(self, path: str) -> bool:
-        if self.follow_links:
-            return _is_inside(os.path.abspath(path), os.path.abspath(self.path))
-        return _is_inside(os.path.realpath(path), os.path.realpath(self.path))
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return os.path.commonpath([path, folder]) == folder
 
 
 class MeshFinder:
     """Resolves the mesh references of one description to file names."""
 
-    def __init__(self, description_folder: str | None, package_paths: Sequence[str | os.PathLike[str]] = ()) -> None:
+    def __init__(
+        self,
+        description: str | None,
+        package_paths: Sequence[str | os.PathLike[str]] = (),
+        search: PackageSearch | None = None,
+    ) -> None:
         """Fix the folders that may be read.
 
         Args:
-            description_folder: Where relative references start; None when the description is a text.
+            description: The description's folder or file, where relative references start; None for a text.
             package_paths: Package folders, or folders that contain them.
+            search: A search for the same description that exists already.
 
         Raises:
             InputError: A package path is not a folder.
         """
-        if isinstance(package_paths, (str, os.PathLike)):
-            raise InputError(f"package_paths is {package_paths!r}; give a list of folders, also for a single one")
-        self._packages = [os.path.abspath(path) for path in package_paths]
-        for path in self._packages:
-            if not os.path.isdir(path):
-                raise InputError(f"package_paths holds {path!r}, which is not a folder; correct or remove it")
-        starts = [os.path.abspath(description_folder)] if description_folder is not None else []
-        self._starts = starts + self._packages
-        prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-        self._shares = [os.path.join(os.path.abspath(prefix), "share") for prefix in prefixes if prefix]
-        # `colcon build --symlink-install` makes every installed file a link into the source tree. The user
-        # built and sourced that workspace, so its links are followed; `..` still cannot leave it.
-        self._folders = [_Folder(path, follow_links=False) for path in self._starts]
-        self._folders += [_Folder(path, follow_links=True) for path in self._shares]
+        self._search = search or PackageSearch(description, package_paths)
+        self.assumed: dict[str, str] = {}
+        """Packages that were not found, with the folder in which their files were found all the same."""
 
     def find(self, uri: str) -> str:
         """Absolute path of the file behind a mesh reference.
 
         Args:
-            uri: `package://name/path`, `file:///path`, or a path relative to the description.
+            uri: `package://name/path`, `model://name/path`, `file:///path`, or a path relative to the description.
 
         Raises:
             MeshNotFound: Missing, or outside the folders that may be read; lists the searched paths.
         """
         candidates, cure = self._candidates(uri)
-        refused = [path for path in candidates if not any(folder.holds(path) for folder in self._folders)]
+        refused = [path for path in candidates if not self._search.allows(path)]
         for path in candidates:
             if path not in refused and os.path.isfile(path):
                 return os.path.abspath(path)
@@ -89,20 +65,20 @@ class MeshFinder:
             raise MeshNotFound(
                 uri,
                 f"leads to {os.path.realpath(refused[0])}, outside the folder of the description, the "
-                "package paths and the ament index; add its folder to package_paths, or move the file",
+                "package paths and the ROS packages; add its folder to package_paths, or move the file",
             )
         searched = ", ".join(candidates) or "nowhere, no folder is known"
-        raise MeshNotFound(uri, f"file not found, searched: {searched}; {cure}, or pass check_meshes=False")
+        raise MeshNotFound(uri, f"file not found, searched: {searched}; {cure}")
 
     def _candidates(self, uri: str) -> tuple[list[str], str]:
         """Places where the file may be, best first, and the cure when it is in none of them."""
         scheme = _SCHEME.match(uri)
         rest = uri[scheme.end() :] if scheme else uri
         kind = scheme.group(1).lower() if scheme else ""
-        if kind == "package":
-            package, _, path = rest.partition("/")
-            if not _PACKAGE_NAME.fullmatch(package) or not path:
-                raise MeshNotFound(uri, "is not of the form package://name/path; correct it")
+        if kind in ("package", "model"):
+            package, _, path = rest.lstrip("/").partition("/")
+            if not PACKAGE_NAME.fullmatch(package) or not path:
+                raise MeshNotFound(uri, f"is not of the form {kind}://name/path; correct it")
             cure = f"pass package_paths=[the folder of package {package!r}, or the folder that contains it]"
             return self._in_package(package, path), cure
         if kind == "file":
@@ -115,16 +91,22 @@ class MeshFinder:
         if os.path.isabs(uri):
             return [os.path.normpath(uri)], "correct the path"
         cure = "correct the path (it is relative to the description) or pass package_paths"
-        return [os.path.normpath(os.path.join(start, uri)) for start in self._starts], cure
+        starts = [*self._search.starts, *self._search.given]
+        return [os.path.normpath(os.path.join(start, uri)) for start in starts], cure
 
     def _in_package(self, package: str, path: str) -> list[str]:
-        folders = []
-        for given in self._packages:
-            if os.path.basename(given) == package:
-                folders.append(given)
-            folders.append(os.path.join(given, package))
-        folders += [os.path.join(share, package) for share in self._shares]
-        return [os.path.normpath(os.path.join(folder, path)) for folder in folders]
+        places = [os.path.normpath(os.path.join(folder.path, path)) for folder in self._search.packages(package)]
+        if any(os.path.isfile(place) for place in places):
+            return places
+        # A package that was copied under another name: its meshes/ beside urdf/ are still where they were.
+        parts = os.path.normpath(path).split(os.sep)
+        for first in range(len(parts)):
+            for folder in self._search.inside_own_trees:
+                place = os.path.join(folder, *parts[first:])
+                if ".." not in parts and os.path.isfile(place) and self._search.allows(place):
+                    self.assumed[package] = folder
+                    return [*places, place]
+        return places or [os.path.normpath(os.path.join(given, package, path)) for given in self._search.given]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +131,13 @@ def load_mesh(filename: str, scale: ArrayLike = 1.0) -> TriangleMesh:
         MissingPackage: trimesh is not installed.
     """
     if not os.path.isfile(filename):
-        raise MeshNotFound(filename, "file not found; correct the path, or pass package_paths to Robot.from_urdf")
+        raise MeshNotFound(
+            filename,
+            "was not found when the robot was read, but is needed now; pass package_paths to Robot.from_urdf",
+        )
+    found = _binary_stl(filename)
+    if found is not None:
+        return _checked(filename, *found, scale)
     try:
         import trimesh
     except ImportError:
@@ -158,14 +146,35 @@ def load_mesh(filename: str, scale: ArrayLike = 1.0) -> TriangleMesh:
         loaded: Any = trimesh.load(filename, force="mesh", process=False)
         points = np.array(loaded.vertices, dtype=np.float64).reshape(-1, 3)
         triangles = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError, OSError, SyntaxError) as error:
-        # trimesh and its parsers report broken files, unknown formats and missing readers by any of these.
-        raise MeshNotFound(filename, f"cannot be read ({error}); export it again as binary STL") from error
+    except Exception as error:  # parsers of other people raise anything on a broken file, collada.DaeError among it
+        raise MeshNotFound(
+            filename, f"cannot be read ({str(error)[:200] or type(error).__name__}); export it again as binary STL"
+        ) from error
+    return _checked(filename, points, triangles, scale)
+
+
+def _checked(filename: str, points: Array, triangles: NDArray[np.int64], scale: ArrayLike) -> TriangleMesh:
     if len(triangles) == 0:
         raise MeshNotFound(filename, "is broken or holds no triangles; export it again as binary STL")
     if not np.isfinite(points).all():
         raise MeshNotFound(filename, "has coordinates that are not finite; export it again as binary STL")
     return TriangleMesh(points * np.asarray(scale, dtype=np.float64), triangles)
+
+
+def _binary_stl(filename: str) -> tuple[Array, NDArray[np.int64]] | None:
+    """Points and triangles of a binary STL file; None if it is not one.
+
+    Not by trimesh, whose import takes 1.2 s of CPU time beyond that of NumPy and SciPy; nearly all collision meshes are
+    such files.
+    """
+    size = os.path.getsize(filename)
+    with open(filename, "rb") as file:
+        head = file.read(84)
+        count = int.from_bytes(head[80:], "little")
+        if len(head) < 84 or not filename.lower().endswith(".stl") or size != 84 + 50 * count:
+            return None
+        rows = np.fromfile(file, dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+    return rows["corners"].astype(np.float64).reshape(-1, 3), np.arange(3 * count, dtype=np.int64).reshape(-1, 3)
 
 
 def write_obj(filename: str, mesh: TriangleMesh | Triangles) -> None:

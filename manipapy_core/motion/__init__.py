@@ -2,6 +2,13 @@
 
 from .cartesian import straight_tip_motion
 from .collision_forecast import CollisionForecast, CollisionForecaster, ForecastSettings, PathPreview
+from .constraints.description import (
+    Constraint,
+    JointConstraint,
+    OrientationConstraint,
+    OrientationError,
+    PositionConstraint,
+)
 from .goals import Goal, JointGoal, NamedGoal, PoseGoal, RegionGoal, TipsGoal
 from .plan import plan, warm_up
 from .planners.registry import Planner
@@ -18,12 +25,16 @@ __all__ = [
     "BlendedPath",
     "CollisionForecast",
     "CollisionForecaster",
+    "Constraint",
     "ForecastSettings",
     "Goal",
+    "JointConstraint",
     "JointGoal",
     "LawRejected",
     "NamedGoal",
     "NoTimeLaw",
+    "OrientationConstraint",
+    "OrientationError",
     "PathPreview",
     "PlanPhase",
     "PlanResult",
@@ -31,6 +42,7 @@ __all__ = [
     "Planner",
     "PlanningSpace",
     "PoseGoal",
+    "PositionConstraint",
     "RegionGoal",
     "Roadmap",
     "SplinePath",

@@ -17,6 +17,8 @@ from ..trajectory.bounds import motion_bounds
 from ..trajectory.joint_trajectory import concatenated
 from ..trajectory.se3 import line_poses
 from ..typing import Array
+from .constraints.compiled import PathConstraints
+from .constraints.description import Constraint
 from .deadline import Cancel, Deadline, Progress, Stopped
 from .goals import checked_start
 from .plan import padded_checkers, padding_text, touching, warm_up
@@ -40,6 +42,7 @@ def straight_tip_motion(
     start: ArrayLike,
     poses: ArrayLike,
     *,
+    constraints: Sequence[Constraint] = (),
     position_step: float = POSITION_STEP,
     rotation_step: float = ROTATION_STEP,
     least_singular_value: float = LEAST_SINGULAR_VALUE,
@@ -63,6 +66,7 @@ def straight_tip_motion(
     Args:
         start: Joint positions [rad or m], shape (n,).
         poses: T_base_tip to go through, shape (4, 4) or (poses, 4, 4).
+        constraints: What the whole motion keeps; the line ends where one would be violated, and nothing goes around.
         position_step: Between poses at which the joints are computed [m].
         rotation_step: The same for rotations [rad].
         least_singular_value: Smallest singular value of the Jacobian of the tip that is accepted; 0 accepts all.
@@ -81,9 +85,9 @@ def straight_tip_motion(
 
     Raises:
         InputError: The start is no configuration, a pose is none, or an option makes no sense.
-        MissingLimit: A joint has no velocity or acceleration limit.
     """
     chain = checker.body.chain
+    kept = PathConstraints.of(chain, constraints) if len(constraints) else None
     if not (position_step > 0.0 and rotation_step > 0.0):
         raise InputError(f"the steps are {position_step!r} m and {rotation_step!r} rad; both must be positive")
     if law is TimeLaw.RUCKIG:
@@ -104,6 +108,8 @@ def straight_tip_motion(
         world = checker.world.snapshot() if snapshot is None else snapshot
         if checker.check(q, snapshot=world):
             raise Stopped(PlanStatus.START_IN_COLLISION, f"the start collides{touching(checker, q, world)}")
+        if kept is not None and (text := kept.violation(q)):
+            raise Stopped(PlanStatus.START_VIOLATES_CONSTRAINTS, f"at the start {text}; move the arm there first")
         rows = q[None]
         deadline.enter(PlanPhase.SEARCH)
         lines = _lines(kinematics.forward(chain, q), targets, position_step, rotation_step)
@@ -116,6 +122,9 @@ def straight_tip_motion(
             within = f" within the padding of {1e3 * space.padding:.3g} mm" if space.padding > 0.0 else ""
             text = f"the straight path is blocked{within}{names}; use a planner that goes around"
             rows, problem = rows[: blocked + 1], Stopped(PlanStatus.NO_PATH, text)
+        if kept is not None and (outside := np.flatnonzero(kept.worst(rows) > 1.0)).size:
+            text = f"the straight path violates a path constraint: {kept.violation(rows[outside[0]])}"
+            rows, problem = rows[: outside[0]], Stopped(PlanStatus.NO_PATH, f"{text}; widen it or go elsewhere")
         fraction = _fraction(len(rows) - 1, lines)
         if problem is not None:
             raise problem
@@ -127,6 +136,8 @@ def straight_tip_motion(
         trajectory = replace(concatenated(parts), joint_names=chain.joint_names)
         deadline.enter(PlanPhase.VERIFICATION)
         verification = verify(trajectory, bounds, efforts=efforts, space=space.unpadded)
+        if kept is not None:
+            verification = verification.with_constraints(trajectory, kept)
         if not verification.passed:
             raise Stopped(PlanStatus.NOT_VALID, f"the finished trajectory is not valid: {verification}")
         text = f"found a trajectory of {trajectory.duration:.2f} s{padding_text(space, padding)}"

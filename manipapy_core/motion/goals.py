@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import ik, lie
-from ..errors import InputError, NotFiniteError, ShapeError
-from ..ik.bounds import nearest_winding, search_bounds
+from ..errors import InputError, NotFiniteError, ShapeError, UnknownJoint
+from ..ik.bounds import TURN, nearest_winding, search_bounds
 from ..model.chain import Chain
 from ..typing import Array
 from .deadline import Stopped
@@ -23,6 +23,8 @@ SEEDS = 32
 """Of the inverse kinematics of a pose."""
 MORE_SEEDS = 256
 """If all solutions of the first search collide."""
+REGION_TRIES = 8
+"""Poses of a region that are solved where some joints are held."""
 DUPLICATE = 1e-3
 """Solutions nearer than this are the same [rad or m]."""
 
@@ -79,8 +81,13 @@ class TipsGoal:
 Goal = JointGoal | PoseGoal | RegionGoal | NamedGoal | TipsGoal
 
 
-def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -> Array:
+def joint_goals(
+    chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int, held: NDArray[np.bool_] | None = None
+) -> Array:
     """Joint positions that reach a goal, nearest to the start first, shape (goals, n); collisions are not checked yet.
+
+    Args:
+        held: Which elements of q stay at the start, shape (n,); what a joint goal says of them does not count.
 
     Raises:
         Stopped: There are none.
@@ -91,14 +98,11 @@ def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -
             known = ", ".join(goal.states) or "none"
             raise InputError(f"no joint positions are named {goal.name!r}; known names: {known}")
         goal = JointGoal(goal.states[goal.name])
-    if isinstance(goal, PoseGoal):
-        found = _solutions(chain, np.asarray(goal.T_base_tip, dtype=np.float64)[None], start, seed, SEEDS)
-    elif isinstance(goal, RegionGoal):
-        found = _solutions(chain, region_poses(goal, SEEDS, seed), start, seed, SEEDS)
-    elif isinstance(goal, TipsGoal):
-        found = _tips_solutions(chain, goal, start, seed, SEEDS)
+    if isinstance(goal, (PoseGoal, RegionGoal, TipsGoal)):
+        found = _pose_solutions(chain, goal, start, seed, SEEDS, held)
     else:
         rows = checked_rows(goal.q if isinstance(goal, JointGoal) else goal, chain, "goal")
+        rows = rows if held is None else np.where(held, start, rows)
         outside = np.maximum(chain.limits.lower - rows, rows - chain.limits.upper)
         inside = (outside <= LIMIT_TOLERANCE).all(axis=1)
         if not inside.any():
@@ -107,16 +111,53 @@ def joint_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -
     return found[np.argsort(np.linalg.norm(found - start, axis=1), kind="stable")]
 
 
-def more_goals(chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int) -> Array:
+def more_goals(
+    chain: Chain, goal: Goal | ArrayLike, start: Array, seed: int, held: NDArray[np.bool_] | None = None
+) -> Array:
     """Solutions of a second, longer search, for poses whose first solutions all collide; empty for joint goals."""
-    if isinstance(goal, PoseGoal):
-        poses = np.asarray(goal.T_base_tip, dtype=np.float64)[None]
-        return _solutions(chain, poses, start, seed + 1, MORE_SEEDS)
-    if isinstance(goal, RegionGoal):
-        return _solutions(chain, region_poses(goal, MORE_SEEDS, seed + 1), start, seed + 1, MORE_SEEDS)
-    if isinstance(goal, TipsGoal):
-        return _tips_solutions(chain, goal, start, seed + 1, MORE_SEEDS)
+    if isinstance(goal, (PoseGoal, RegionGoal, TipsGoal)):
+        return _pose_solutions(chain, goal, start, seed + 1, MORE_SEEDS, held)
     return np.empty((0, chain.n))
+
+
+def all_windings(chain: Chain, goals: Array, start: Array, held: NDArray[np.bool_] | None, most: int) -> Array:
+    """Goals (goals, n) with joints also a turn farther where their limits allow, nearest to the start first.
+
+    Under path constraints it matters by which turn a goal is reached: where the sum of three joints has to stay,
+    one of them a turn farther is out of reach.
+    """
+    bounds = search_bounds(chain, True)
+    lower, upper = chain.limits.lower, chain.limits.upper
+    turning = [j for j in range(chain.n) if bounds.turns[j] and (held is None or not held[j])]
+    found = []
+    for goal in goals:
+        rows = goal[None]
+        for j in turning:
+            shifted = rows[:, None, :] + TURN * np.array([0.0, -1.0, 1.0])[:, None] * (np.arange(chain.n) == j)
+            rows = shifted.reshape(-1, chain.n)
+            rows = rows[(rows[:, j] >= lower[j]) & (rows[:, j] <= upper[j])]
+            # The nearest ones of a part are enough: distances of the joints add up.
+            rows = rows[np.argsort(np.linalg.norm(rows - start, axis=1), kind="stable")][:most]
+        found.append(rows)
+    rows = np.vstack(found)
+    return rows[np.argsort(np.linalg.norm(rows - start, axis=1), kind="stable")][:most]
+
+
+def held_joints(chain: Chain, joints: Sequence[str] | None) -> NDArray[np.bool_] | None:
+    """Which elements of q stay where they are if only some joints move, shape (n,); None if all move.
+
+    Raises:
+        InputError: No joint, or one that the chain does not have.
+    """
+    if joints is None:
+        return None
+    for name in joints:
+        if name not in chain.joint_names:
+            raise UnknownJoint(name, chain.joint_names)
+    held = np.array([name not in joints for name in chain.joint_names])
+    if held.all():
+        raise InputError("joints is empty; name at least one joint that moves")
+    return held if held.any() else None
 
 
 def checked_start(chain: Chain, start: ArrayLike) -> Array:
@@ -164,6 +205,36 @@ def region_poses(goal: RegionGoal, count: int, seed: int) -> Array:
     return T @ poses
 
 
+def _pose_solutions(
+    chain: Chain,
+    goal: PoseGoal | RegionGoal | TipsGoal,
+    start: Array,
+    seed: int,
+    starts: int,
+    held: NDArray[np.bool_] | None,
+) -> Array:
+    """Solutions of a goal of poses; only joints that are not held are moved."""
+    if isinstance(goal, TipsGoal):
+        return _tips_solutions(chain, goal, start, seed, starts, held)
+    if isinstance(goal, PoseGoal):
+        poses = np.asarray(goal.T_base_tip, dtype=np.float64)[None]
+    else:
+        poses = region_poses(goal, starts, seed)
+    if held is None:
+        return _solutions(chain, poses, start, seed, starts)
+    found: list[Array] = []
+    problem: Stopped | None = None
+    for index, T in enumerate(poses[:REGION_TRIES]):
+        try:
+            found += list(_tips_solutions(chain, TipsGoal({chain.tip: T}), start, seed + index, starts, held))
+        except Stopped as end:
+            problem = problem or end
+    if not found:
+        assert problem is not None
+        raise problem
+    return _different(found, start)
+
+
 def _solutions(chain: Chain, poses: Array, start: Array, seed: int, starts: int) -> Array:
     """Solutions of poses from many starts, one per pose or all for the one pose; raises `Stopped` without any."""
     first = ik.solve(chain, poses[0], q_seed=start)
@@ -184,16 +255,19 @@ def _solutions(chain: Chain, poses: Array, start: Array, seed: int, starts: int)
     return _different(rows, start)
 
 
-def _tips_solutions(chain: Chain, goal: TipsGoal, start: Array, seed: int, starts: int) -> Array:
-    """Solutions for several links; joints that move none of them stay at the start."""
+def _tips_solutions(
+    chain: Chain, goal: TipsGoal, start: Array, seed: int, starts: int, held: NDArray[np.bool_] | None = None
+) -> Array:
+    """Solutions for several links; joints that move none of them, or are held, stay at the start."""
     targets = targets_of(chain, goal.poses)
-    if len(targets) == 1 and targets[0].body == chain.tip_body:
+    if held is None and len(targets) == 1 and targets[0].body == chain.tip_body:
         return _solutions(chain, (targets[0].T_base_body @ chain.T_body_tip)[None], start, seed, starts)
     bounds = search_bounds(chain, True)
     seeds = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
     seeds[0] = start
-    seeds = np.where(moved_joints(chain, targets), seeds, start)
-    reached = solve_targets(chain, targets, seeds)
+    moved = moved_joints(chain, targets)
+    moved = moved if held is None else moved & ~held
+    reached = solve_targets(chain, targets, np.where(moved, seeds, start), moved)
     if not len(reached.q):
         names = ", ".join(link for target in targets for link in target.links)
         distance, turn = 1e3 * reached.nearest[0], np.rad2deg(reached.nearest[1])
@@ -202,7 +276,8 @@ def _tips_solutions(chain: Chain, goal: TipsGoal, start: Array, seed: int, start
             f"no joint positions bring {names} to their poses together: at best one of them is {distance:.1f} mm and "
             f"{turn:.1f}° away",
         )
-    return _different(list(nearest_winding(reached.q, start, chain, bounds, True)), start)
+    wound = nearest_winding(reached.q, start, chain, bounds, True)
+    return _different(list(np.where(moved, wound, start)), start)
 
 
 def _different(rows: list[Array], start: Array) -> Array:

@@ -1,22 +1,26 @@
 """Joint positions that bring several links of an arm, or of several arms, to their poses at once.
 
 Links that move together are one body, whose pose follows exactly from that of any of them. What is left, one pose per
-body, is solved by damped least squares (Levenberg and Marquardt) on all errors together, from many starts side by side.
+body, is solved by damped least squares (Levenberg and Marquardt) on all errors together, from many starts, compiled.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import kinematics, lie
+from .. import lie
 from ..errors import InputError, UnknownLink
 from ..ik.inputs import checked_poses
+from ..jit import njit
 from ..model.chain import Chain
 from ..typing import Array
+from .constraints.errors import add_columns, body_poses, place, rotation_vector, times_transpose
+from .constraints.tables import body_tables, link_placement
 
 CONTRADICTION = 1e-5
 """How far poses of links that move together may disagree [m or rad]."""
@@ -74,41 +78,23 @@ def targets_of(chain: Chain, poses: Mapping[str, ArrayLike]) -> tuple[Target, ..
     return tuple(found.values())
 
 
-def solve_targets(chain: Chain, targets: tuple[Target, ...], seeds: Array) -> Reached:
+def solve_targets(
+    chain: Chain, targets: tuple[Target, ...], seeds: Array, moved: NDArray[np.bool_] | None = None
+) -> Reached:
     """Solutions from many starts.
 
     Args:
         seeds: Where each search begins, within the limits [rad or m], shape (starts, n).
+        moved: Which elements of q may move, shape (n,); all if not given.
     """
     lower, upper = chain.limits.lower, chain.limits.upper
-    q = np.clip(seeds, lower, upper)
-    errors, jacobians = _errors_and_jacobians(chain, targets, q)
-    cost, damping = (errors**2).sum(axis=1), np.full(len(q), 1e-2)
-    for _ in range(ROUNDS):
-        active = np.flatnonzero((cost > (0.1 * REACHED) ** 2) & (damping < 1e6))
-        if not len(active):
-            break
-        J, e = jacobians[active], errors[active]
-        # A joint at its limit that the error pushes farther is left out of the step.
-        gradient = np.einsum("kij,ki->kj", J, e)
-        stuck = ((q[active] <= lower) & (gradient < 0.0)) | ((q[active] >= upper) & (gradient > 0.0))
-        J = np.where(stuck[:, None, :], 0.0, J)
-        normal = np.einsum("kij,kil->kjl", J, J)
-        # Smaller near the solution, where the plain step is the best one.
-        diagonal = damping[active] * np.minimum(1.0, cost[active]) + 1e-12
-        normal += diagonal[:, None, None] * np.eye(chain.n)
-        step = np.linalg.solve(normal, np.einsum("kij,ki->kj", J, e)[..., None])[..., 0]
-        tried = np.clip(q[active] + np.clip(step, -1.0, 1.0), lower, upper)
-        new_errors, new_jacobians = _errors_and_jacobians(chain, targets, tried)
-        new_cost = (new_errors**2).sum(axis=1)
-        better = new_cost < cost[active]
-        chosen = active[better]
-        q[chosen], cost[chosen] = tried[better], new_cost[better]
-        errors[chosen], jacobians[chosen] = new_errors[better], new_jacobians[better]
-        damping[active] *= np.where(better, 0.3, 8.0)
+    still = np.zeros(chain.n, dtype=np.bool_) if moved is None else ~moved
+    q = np.where(still, seeds, np.clip(seeds, lower, upper))
+    errors = np.empty((len(q), 6 * len(targets)))
+    search_all(*body_tables(chain), *_target_tables(chain, targets), q, lower, upper, still, errors)
     apart = errors.reshape(len(q), len(targets), 2, 3) / np.array([[1.0], [POSITION_WEIGHT]])
     turns, distances = np.linalg.norm(apart, axis=3).max(axis=1).T
-    best = int(np.argmin(cost))
+    best = int(np.argmin((errors**2).sum(axis=1)))
     return Reached(q[(turns < REACHED) & (distances < REACHED)], (float(distances[best]), float(turns[best])))
 
 
@@ -120,31 +106,122 @@ def moved_joints(chain: Chain, targets: tuple[Target, ...]) -> NDArray[np.bool_]
     return moved
 
 
-def _errors_and_jacobians(chain: Chain, targets: tuple[Target, ...], q: Array) -> tuple[Array, Array]:
+def errors_and_jacobians(chain: Chain, targets: tuple[Target, ...], q: Array) -> tuple[Array, Array]:
     """Rotation vectors and offsets to the targets, shape (N, 6 · targets), and how joints reduce them, (N, ..., n)."""
-    poses = kinematics.link_poses(chain, q)
-    bodies: dict[int, Array] = {}
-    errors, jacobians = np.empty((len(q), 0)), np.empty((len(q), 0, chain.n))
-    for target in targets:
-        branch = _bodies_to_base(chain, target.body)
-        for index in branch:
-            if index not in bodies:
-                body = chain.bodies[index]
-                bodies[index] = poses[:, chain.link_names.index(body.link)] @ lie.inverse(body.T_body_link)
-        T = bodies[target.body]
-        turn = lie.log_so3(target.T_base_body[:3, :3] @ np.swapaxes(T[:, :3, :3], 1, 2))
-        error = np.concatenate([turn, POSITION_WEIGHT * (target.T_base_body[:3, 3] - T[:, :3, 3])], axis=1)
-        J = np.zeros((len(q), 6, chain.n))
-        for index in branch:
-            body = chain.bodies[index]
-            axis = body.ratio * (bodies[index][:, :3, :3] @ body.axis)
-            if body.revolute:
-                J[:, :3, body.dof] += axis
-                J[:, 3:, body.dof] += POSITION_WEIGHT * np.cross(axis, T[:, :3, 3] - bodies[index][:, :3, 3])
-            else:
-                J[:, 3:, body.dof] += POSITION_WEIGHT * axis
-        errors, jacobians = np.concatenate([errors, error], axis=1), np.concatenate([jacobians, J], axis=1)
+    errors = np.empty((len(q), 6 * len(targets)))
+    jacobians = np.empty((len(q), 6 * len(targets), chain.n))
+    for row, error, J in zip(np.ascontiguousarray(q), errors, jacobians):
+        linearise(*body_tables(chain), *_target_tables(chain, targets), row, error, J)
     return errors, jacobians
+
+
+def _target_tables(chain: Chain, targets: tuple[Target, ...]) -> tuple[NDArray[np.int64], Array]:
+    """Body of each target in the compiled tables; placement on it, then target in the base frame, as 3 × 4 each."""
+    bodies, rows = [], []
+    for target in targets:
+        index = chain.link_names.index(target.links[0])
+        body, T_body_link = link_placement(chain, target.links[0])
+        T_base_link = target.T_base_body @ chain.link_placements[index][1]
+        bodies.append(body)
+        rows.append(
+            [*T_body_link[:3, :3].ravel(), *T_body_link[:3, 3], *T_base_link[:3, :3].ravel(), *T_base_link[:3, 3]]
+        )
+    return np.array(bodies, dtype=np.int64), np.array(rows)
+
+
+@njit(cache=True, nogil=True)
+def linearise(whole, numbers, bodies, rows, q, error, J):  # type: ignore[no-untyped-def]
+    """Errors to all targets at q and how joints reduce them; returns the sum of their squares."""
+    n = q.shape[0]
+    R, p = np.empty((whole.shape[0], 9)), np.empty((whole.shape[0], 3))
+    R_link, p_link, D, turn = np.empty(9), np.empty(3), np.empty(9), np.empty(3)
+    Jw, Jv = np.empty((3, n)), np.empty((3, n))
+    body_poses(whole, numbers, q, R, p)
+    cost = 0.0
+    for k in range(bodies.shape[0]):
+        place(R, p, bodies[k], rows[k], 0, 9, R_link, p_link)
+        times_transpose(rows[k, 12:21], R_link, D)
+        rotation_vector(D, turn)
+        Jw[:, :] = 0.0
+        Jv[:, :] = 0.0
+        add_columns(whole, numbers, R, p, bodies[k], p_link, 1.0, Jw, Jv)
+        for r in range(3):
+            error[6 * k + r] = turn[r]
+            error[6 * k + 3 + r] = POSITION_WEIGHT * (rows[k, 21 + r] - p_link[r])
+            cost += error[6 * k + r] ** 2 + error[6 * k + 3 + r] ** 2
+            for j in range(n):
+                J[6 * k + r, j] = Jw[r, j]
+                J[6 * k + 3 + r, j] = POSITION_WEIGHT * Jv[r, j]
+    return cost
+
+
+@njit(cache=True, nogil=True)
+def damped_step(J, error, still, damping, A, step):  # type: ignore[no-untyped-def]
+    """Solves (Jᵀ J + damping) step = Jᵀ error by Cholesky's factors; joints that stand still do not move."""
+    n = J.shape[1]
+    for a in range(n):
+        total = 0.0
+        if not still[a]:
+            for r in range(J.shape[0]):
+                total += J[r, a] * error[r]
+        step[a] = total
+        for b in range(a + 1):
+            total = damping if a == b else 0.0
+            if not still[a] and not still[b]:
+                for r in range(J.shape[0]):
+                    total += J[r, a] * J[r, b]
+            A[a, b] = total
+    for a in range(n):
+        for b in range(a + 1):
+            total = A[a, b]
+            for m in range(b):
+                total -= A[a, m] * A[b, m]
+            A[a, b] = math.sqrt(max(total, 1e-14)) if a == b else total / A[b, b]
+    for a in range(n):
+        for m in range(a):
+            step[a] -= A[a, m] * step[m]
+        step[a] /= A[a, a]
+    for a in range(n - 1, -1, -1):
+        for m in range(a + 1, n):
+            step[a] -= A[m, a] * step[m]
+        step[a] /= A[a, a]
+
+
+@njit(cache=True, nogil=True)
+def search_all(whole, numbers, bodies, rows, q, lower, upper, held, errors):  # type: ignore[no-untyped-def]
+    """Levenberg and Marquardt's method from every row of q (starts, n), in place; the errors at the end besides."""
+    n, m = q.shape[1], errors.shape[1]
+    J, ahead_J, ahead_error = np.empty((m, n)), np.empty((m, n)), np.empty(m)
+    A, step, ahead, still = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n, np.bool_)
+    for i in range(q.shape[0]):
+        cost, damping = linearise(whole, numbers, bodies, rows, q[i], errors[i], J), 1e-2
+        for _ in range(ROUNDS):
+            if cost <= (0.1 * REACHED) ** 2 or damping >= 1e6:
+                break
+            for j in range(n):
+                # A joint at its limit that the error pushes farther is left out of the step.
+                gradient = 0.0
+                for r in range(m):
+                    gradient += J[r, j] * errors[i, r]
+                beyond = (q[i, j] <= lower[j] and gradient < 0.0) or (q[i, j] >= upper[j] and gradient > 0.0)
+                still[j] = held[j] or beyond
+            # Smaller near the solution, where the plain step is the best one.
+            damped_step(J, errors[i], still, damping * min(1.0, cost) + 1e-12, A, step)
+            for j in range(n):
+                ahead[j] = q[i, j]
+                if not still[j]:
+                    ahead[j] = min(max(q[i, j] + min(max(step[j], -1.0), 1.0), lower[j]), upper[j])
+            ahead_cost = linearise(whole, numbers, bodies, rows, ahead, ahead_error, ahead_J)
+            if ahead_cost < cost:
+                cost, damping = ahead_cost, 0.3 * damping
+                for j in range(n):
+                    q[i, j] = ahead[j]
+                for r in range(m):
+                    errors[i, r] = ahead_error[r]
+                    for j in range(n):
+                        J[r, j] = ahead_J[r, j]
+            else:
+                damping *= 8.0
 
 
 def _bodies_to_base(chain: Chain, body: int) -> list[int]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import ik, kinematics
+from ..errors import InputError
 from ..geometry import Checker, WorldSnapshot
 from ..model.chain import Chain
 from ..trajectory.bounds import MotionBounds, motion_bounds
 from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
+from .constraints.compiled import PathConstraints
+from .constraints.description import Constraint, OrientationConstraint
 from .deadline import Cancel, Deadline, Progress, Stopped
-from .goals import Goal, checked_start, joint_goals, more_goals
-from .planners import rrt_connect
+from .goals import Goal, all_windings, checked_start, held_joints, joint_goals, more_goals
+from .multi_tip import solve_targets, targets_of
+from .planners import constrained, rrt_connect
 from .planners.registry import Planner, find_path
 from .planners.roadmap import Roadmap
 from .planners.shortcut import TRIES, shorten
@@ -28,6 +32,8 @@ from .timing.time_laws import PERIOD, LawRejected, TimeLaw, load_package, timed_
 from .timing.topp import NoTimeLaw
 from .verify import Efforts, Verification, chain_efforts
 
+MOST_GOALS = 64
+"""Under path constraints, those of several turns included."""
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
 """Of the padding, tried in this order."""
 
@@ -37,6 +43,8 @@ def plan(
     start: ArrayLike,
     goal: Goal | ArrayLike,
     *,
+    constraints: Sequence[Constraint] = (),
+    joints: Sequence[str] | None = None,
     planner: Planner | Roadmap = Planner.RRT_CONNECT,
     law: TimeLaw | None = TimeLaw.OPTIMAL,
     timeout: float = 5.0,
@@ -60,6 +68,9 @@ def plan(
         start: Joint positions [rad or m], shape (n,).
         goal: Joint positions (n,) or (goals, n), or a `JointGoal`, `PoseGoal`, `RegionGoal`, `TipsGoal` (several
             links) or `NamedGoal`.
+        constraints: What the whole motion keeps, start and goal included; with `RRT_CONNECT` or `STRAIGHT`.
+        joints: Names of the joints that may move, such as a group of an SRDF; the others stay at the start, whatever
+            a joint goal says of them. All if not given.
         planner: Search method; a `Roadmap` answers many queries in one world quickly.
         law: Time law; None returns a path without a trajectory.
         timeout: For all phases together [s].
@@ -77,9 +88,11 @@ def plan(
 
     Raises:
         InputError: The start or goal is no configuration or pose, or an option makes no sense.
-        MissingLimit: A time law is given and a joint has no velocity or acceleration limit.
     """
     chain = checker.body.chain
+    kept = PathConstraints.of(chain, constraints) if len(constraints) else None
+    held = held_joints(chain, joints)
+    _refuse_combinations(planner, kept, held)
     bounds = None
     if law is not None:
         bounds = motion_bounds(
@@ -92,18 +105,22 @@ def plan(
     if effort_limits and efforts is None:
         efforts = chain_efforts(chain)
     warm_up(checker)
+    if kept is not None and kept.on_poses:
+        warm_up_constraints(checker)
     deadline = Deadline(timeout, cancel, progress)
     path, iterations, count = np.empty((0, chain.n)), 0, 0
     try:
         deadline.enter(PlanPhase.GOALS)
         begin = checked_start(chain, start)
-        space, goals = free_goals(checker, begin, goal, seed, padding, snapshot)
+        space, goals = free_goals(checker, begin, goal, seed, padding, snapshot, kept, held)
         count = len(goals)
         deadline.enter(PlanPhase.SEARCH)
-        found = find_path(planner, space, begin, goals, seed, deadline)
+        found = find_path(planner, space, begin, goals, seed, deadline, kept)
         path, iterations = found.path, found.iterations
         deadline.enter(PlanPhase.SMOOTHING, polyline_length(path))
-        path = without_repeats(shorten(space, path, tries=shortcuts, seed=seed) if shortcuts else path)
+        if shortcuts:
+            path = shorten_path(space, path, tries=shortcuts, seed=seed, constraints=kept)
+        path = without_repeats(path)
         if bounds is None:
             return _success(deadline, space, padding, path, None, None, iterations, count)
         if len(path) == 1:
@@ -111,7 +128,10 @@ def plan(
             return _success(
                 deadline, space, padding, np.vstack([path, path]), trajectory, verification, iterations, count
             )
-        blended = BlendedPath(path, np.zeros(len(path) - 2)) if law is TimeLaw.RUCKIG else round_corners(space, path)
+        if law is TimeLaw.RUCKIG:
+            blended = BlendedPath(path, np.zeros(len(path) - 2))
+        else:
+            blended = round_corners(space, path, constraints=kept)
         deadline.enter(PlanPhase.TIME_LAW, polyline_length(path))
         trajectory, verification = timed_trajectory(
             blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period
@@ -119,6 +139,8 @@ def plan(
         trajectory = replace(trajectory, joint_names=chain.joint_names)
         deadline.enter(PlanPhase.VERIFICATION, polyline_length(path))
         verification = verification.with_collisions(trajectory, space.unpadded)
+        if kept is not None:
+            verification = verification.with_constraints(trajectory, kept)
         deadline.check()
         if not verification.passed:
             raise Stopped(PlanStatus.NOT_VALID, _why_not(verification))
@@ -130,15 +152,27 @@ def plan(
 
 
 def free_goals(
-    checker: Checker, start: Array, goal: Goal | ArrayLike, seed: int, padding: float, snapshot: WorldSnapshot | None
+    checker: Checker,
+    start: Array,
+    goal: Goal | ArrayLike,
+    seed: int,
+    padding: float,
+    snapshot: WorldSnapshot | None,
+    kept: PathConstraints | None = None,
+    held: NDArray[np.bool_] | None = None,
 ) -> tuple[PlanningSpace, Array]:
-    """The space to plan in and the goals in it that are free.
+    """The space to plan in and the goals in it that are free and keep the constraints.
 
     Where start or goal touch only by the padding, it is reduced.
     """
     chain = checker.body.chain
     snapshot = checker.world.snapshot() if snapshot is None else snapshot
-    goals = joint_goals(chain, goal, start, seed)
+    if kept is not None and (text := kept.violation(start)):
+        raise Stopped(PlanStatus.START_VIOLATES_CONSTRAINTS, f"at the start {text}; move the arm there first")
+    goals = joint_goals(chain, goal, start, seed, held)
+    others: Array | None = None
+    if kept is not None:
+        goals, others = _goals_inside(chain, goal, start, seed, goals, kept, held)
     blocked = None
     for robot in padded_checkers(checker, padding):
         if bool(robot.check(start, snapshot=snapshot)):
@@ -146,10 +180,16 @@ def free_goals(
             continue
         free = goals[~robot.check(goals, snapshot=snapshot)]
         if not len(free):
-            others = more_goals(chain, goal, start, seed)
+            if others is None:
+                others = more_goals(chain, goal, start, seed, held)
+                others = others if kept is None or not len(others) else others[kept.worst(others) <= 1.0]
             free = others[~robot.check(others, snapshot=snapshot)] if len(others) else others
         if len(free):
-            return PlanningSpace.around(robot, start, free, snapshot=snapshot, original=checker), free
+            if kept is not None and kept.on_poses:
+                free = all_windings(chain, free, start, held, MOST_GOALS)
+                free = free[kept.worst(free) <= 1.0]
+            space = PlanningSpace.around(robot, start, free, snapshot=snapshot, original=checker, held=held)
+            return (space if kept is None else space.within(kept.lower, kept.upper)), free
         blocked = "goal"
     if blocked == "start":
         names = touching(checker, start, snapshot)
@@ -158,12 +198,58 @@ def free_goals(
     raise Stopped(PlanStatus.GOAL_IN_COLLISION, f"each of {len(goals)} goals collides, the nearest one{names}")
 
 
+def _goals_inside(
+    chain: Chain,
+    goal: Goal | ArrayLike,
+    start: Array,
+    seed: int,
+    goals: Array,
+    kept: PathConstraints,
+    held: NDArray[np.bool_] | None,
+) -> tuple[Array, Array | None]:
+    """Goals that keep the constraints, and those of a longer search if it was needed."""
+    inside = goals[kept.worst(goals) <= 1.0]
+    if len(inside):
+        return inside, None
+    nearest = goals[int(np.argmin(kept.worst(goals)))]
+    more = more_goals(chain, goal, start, seed, held)
+    more = more[kept.worst(more) <= 1.0] if len(more) else more
+    if not len(more):
+        text = f"at each of {len(goals)} goals a path constraint is violated; at best {kept.violation(nearest)}"
+        raise Stopped(PlanStatus.GOAL_VIOLATES_CONSTRAINTS, f"{text}; widen the constraint or choose another goal")
+    return more, more
+
+
+def _refuse_combinations(
+    planner: Planner | Roadmap, kept: PathConstraints | None, held: NDArray[np.bool_] | None
+) -> None:
+    """Planners that would not keep what is asked for."""
+    able = (Planner.RRT_CONNECT, Planner.STRAIGHT)
+    if kept is not None and planner not in able:
+        raise InputError("path constraints are kept by the planners RRT_CONNECT and STRAIGHT; choose one of them")
+    if held is not None and not isinstance(planner, Planner):
+        raise InputError("a roadmap moves all joints; leave out joints, or choose another planner")
+
+
+def shorten_path(
+    space: PlanningSpace, path: Array, *, tries: int, seed: int, constraints: PathConstraints | None
+) -> Array:
+    """A path that is not longer; straight pieces, or along the constraints where they bind."""
+    if constraints is None or not constraints.on_poses:
+        return shorten(space, path, tries=tries, seed=seed)
+    return constrained.shorten_along(space, constraints, path, tries, seed)
+
+
 def padded_checkers(checker: Checker, padding: float) -> Iterator[Checker]:
     """The checker with all of the padding, then with less, at last with none.
 
-    Links of some arms are never farther apart than a few millimetres, so less is tried before none.
+    The padding is a distance to objects. Links are padded towards each other only as much as certain motions need, or,
+    where they are nearer than that, not at all.
     """
-    yield from map(checker.padded, dict.fromkeys(checker.padding + share * padding for share in SHARES))
+    for share in SHARES:
+        world = checker.padding + share * padding
+        for own in dict.fromkeys((min(share * padding, PADDING), 0.0)):
+            yield checker.padded(world, self_padding=checker.self_padding + own)
 
 
 def touching(checker: Checker, q: Array, snapshot: WorldSnapshot) -> str:
@@ -188,6 +274,11 @@ def polyline_length(path: Array) -> float:
 
 
 def _why_not(verification: Verification) -> str:
+    if not verification.keeps_constraints:
+        return (
+            f"the finished trajectory exceeds the tolerance of a path constraint by a factor of "
+            f"{verification.constraint:.4g} at {verification.constraint_time:.3f} s; plan again with another seed"
+        )
     if verification.collision_time is not None:
         return f"the finished trajectory collides at {verification.collision_time:.3f} s; plan again or add padding"
     return f"the finished trajectory jumps by {verification.jump:.3g} between two samples"
@@ -221,6 +312,8 @@ def padding_text(space: PlanningSpace, wanted: float) -> str:
 
 _lock = threading.Lock()
 _ready: set[str] = set()
+CONSTRAINTS = "path constraints"
+"""Entry of `_ready`."""
 
 
 def warm_up(checker: Checker) -> None:
@@ -249,4 +342,25 @@ def warm_up(checker: Checker) -> None:
         ik.solve(chain, T, q_seed=begin)
         ik.solve_batch(chain, T[None], q_seed=begin)
         ik.track(chain, T[None], begin)
+        solve_targets(chain, targets_of(chain, {chain.tip: T}), begin[None])
         _ready.add(name)
+
+
+def warm_up_constraints(checker: Checker) -> None:
+    """Loads the compiled code of path constraints, which is the same for all robots."""
+    with _lock:
+        if CONSTRAINTS in _ready:
+            return
+        chain = checker.body.chain
+        low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
+        high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
+        begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
+        link = next(name for name, (body, _) in zip(chain.link_names, chain.link_placements) if body >= 0)
+        kept = PathConstraints.of(chain, [OrientationConstraint(link, np.eye(3), (3.0, 3.0, 0.1))])
+        space = PlanningSpace.around(checker, begin, end[None])
+        constrained.search(space, kept, rrt_connect.Trees.planted(begin, end[None], 0), 2)
+        constrained.shorten_along(space, kept, np.stack([begin, end, begin]), 1, 0)
+        kept.project(begin, low, high)
+        kept.line_holds(begin, end)
+        kept.violation(begin)
+        _ready.add(CONSTRAINTS)

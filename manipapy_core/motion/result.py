@@ -20,13 +20,15 @@ class PlanStatus(enum.Enum):
     START_OUTSIDE_LIMITS = "start outside limits", -26
     GOAL_IN_COLLISION = "goal in collision", -12
     GOAL_OUTSIDE_LIMITS = "goal outside limits", -27
+    START_VIOLATES_CONSTRAINTS = "start violates a path constraint", -11
+    GOAL_VIOLATES_CONSTRAINTS = "goal violates a path constraint", -13
     UNREACHABLE = "goal out of reach", -31
     """No joint positions reach the pose."""
     NO_PATH = "no path found", -1
     """The planner ended without a path before the timeout."""
     TIMEOUT = "timeout", -6
     CANCELLED = "cancelled", -7
-    SINGULAR = "too close to a singularity", -13
+    SINGULAR = "too close to a singularity", -1
     """A straight motion of the tip would need joint velocities far beyond their limits."""
     NOT_VALID = "motion is not valid", -2
     """A path was found, but no trajectory along it keeps to all limits and free of collisions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from ..compiler import mechanism_of
 from ..geometry import Checker, RawChecker, RobotBody, WorldSnapshot
-from ..geometry.body import Group
-from ..geometry.table_builder import carried_group
-from ..geometry.tables import SAFETY
+from ..geometry.body import Group, GroupPair
+from ..geometry.pairs import levers
+from ..geometry.table_builder import carried_group, groups_and_pairs
+from ..geometry.tables import SAFETY, SELF_SAFETY
 from ..typing import Array
 from .planners import edges
 
@@ -27,7 +29,8 @@ MARGIN = 0.5 * np.pi
 LOSS = 1e-5
 """Rounding error of single precision over an arm's length, taken off the checker's safety margin [m]."""
 PADDING = 5e-4
-"""Added to the robot during the search [m], so that the finished motion passes without it."""
+"""Added to the robot during the search [m], so that the finished motion passes without it; to links towards each other
+at most this much, because those of some arms are never farther apart than a few millimetres."""
 THICKER = 2e-3
 """Added to the robot in a first, coarse check [m]; with more, neighbouring links of some arms always touch."""
 
@@ -46,6 +49,8 @@ class PlanningSpace:
     upper: Array
     reaches: Array
     """Upper bound of the motion of any point of the arm per joint motion [m/rad or 1], shape (n,)."""
+    approaches: Array
+    """Upper bound of the motion of a point of one link against another, per joint motion [m/rad or 1], shape (n,)."""
     code: NDArray[np.int64]
     """Addresses for compiled code, in the order of `edges`."""
     no_weights: Array
@@ -62,17 +67,21 @@ class PlanningSpace:
         *,
         snapshot: WorldSnapshot | None = None,
         original: Checker | None = None,
+        held: NDArray[np.bool_] | None = None,
     ) -> PlanningSpace:
         """The space for a motion from a start to any of the goals (goals, n).
 
         Args:
             original: The checker without the padding of this space; itself if not given.
+            held: Which elements of q stay at the start, shape (n,).
         """
         snapshot = checker.world.snapshot() if snapshot is None else snapshot
         limits, raw = checker.body.chain.limits, checker.raw(snapshot)
         corners = np.vstack([start, goals])
         lower = np.maximum(limits.lower, corners.min(axis=0) - 2.0 * MARGIN)
         upper = np.minimum(limits.upper, corners.max(axis=0) + 2.0 * MARGIN)
+        if held is not None:
+            lower, upper = np.where(held, start, lower), np.where(held, start, upper)
         return cls(
             checker,
             checker if original is None else original,
@@ -81,6 +90,7 @@ class PlanningSpace:
             lower,
             upper,
             reaches_of(checker.body, snapshot),
+            approaches_of(checker.body, snapshot),
             _code_of(raw),
             np.zeros(start.size),
         )
@@ -99,11 +109,19 @@ class PlanningSpace:
         Every point of the arm is then nearer to where it was at a sample than the robot is thickened here. Where there
         is padding, motions found free keep the safety margin of a checker without it.
         """
-        return self.reaches / (2.0 * ((self.padding if self.padding > 0.0 else SAFETY) - LOSS))
+        return self._weights(self.checker)
+
+    def _weights(self, checker: Checker) -> Array:
+        """Two links that approach each other close at most the way that points of the arm move, and both are padded."""
+        world, own = checker.padding - self.original.padding, checker.self_padding - self.original.self_padding
+        to_world = world if world > 0.0 else SAFETY
+        to_itself = own if own > 0.0 else SELF_SAFETY
+        # Between two samples the arm is at most half an interval away from one of them.
+        return np.maximum(self.reaches / (2.0 * (to_world - LOSS)), self.approaches / (2.0 * 2.0 * (to_itself - LOSS)))
 
     @property
     def padding(self) -> float:
-        """Thickness added to the original robot [m]."""
+        """Distance to objects that is added to that of the original checker [m]."""
         return self.checker.padding - self.original.padding
 
     @cached_property
@@ -114,11 +132,16 @@ class PlanningSpace:
     @cached_property
     def thicker(self) -> PlanningSpace:
         """The same with a thicker robot, which needs fewer samples for the same certainty."""
-        margin = 0.0 if self.padding > 0.0 else SAFETY
-        checker = self.original.padded(max(self.original.padding + THICKER, self.checker.padding))
-        space = self._with(checker)
-        space.certifying_weights = self.reaches / (2.0 * (checker.padding - self.original.padding + margin - LOSS))
-        return space
+        original, own = self.original, self.checker
+        checker = original.padded(
+            max(original.padding + THICKER, own.padding),
+            self_padding=max(original.self_padding + THICKER, own.self_padding),
+        )
+        return self._with(checker)
+
+    def within(self, lower: Array, upper: Array) -> PlanningSpace:
+        """The same with samples drawn within narrower bounds [rad or m], shape (n,)."""
+        return replace(self, lower=np.clip(self.lower, lower, upper), upper=np.clip(self.upper, lower, upper))
 
     def _with(self, checker: Checker) -> PlanningSpace:
         raw = checker.raw(self.snapshot)
@@ -166,6 +189,28 @@ def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:
     for item in snapshot.attached.values():
         reaches = np.maximum(reaches, _reaches_to(body, carried_group(body, item)))
     return reaches
+
+
+def approaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:
+    """Upper bound of the motion of any point of a link or load against another that it may collide with, per joint."""
+    if not snapshot.attached:
+        return np.array(_own_approaches(body))
+    groups, pairs = groups_and_pairs(body, snapshot)
+    loads = [pair for pair in pairs if {groups[pair.first].name, groups[pair.second].name} & set(snapshot.attached)]
+    return np.maximum(_own_approaches(body), _approaches(body, groups, loads))
+
+
+@functools.lru_cache(maxsize=16)
+def _own_approaches(body: RobotBody) -> tuple[float, ...]:
+    return tuple(_approaches(body, body.groups, body.pairs).tolist())
+
+
+def _approaches(body: RobotBody, groups: Sequence[Group], pairs: Sequence[GroupPair]) -> Array:
+    approaches = np.zeros(body.chain.n)
+    for pair in pairs:
+        for joint, lever in levers(body.chain, groups[pair.first], groups[pair.second]).items():
+            approaches[joint] = max(approaches[joint], lever)
+    return approaches
 
 
 @functools.lru_cache(maxsize=16)

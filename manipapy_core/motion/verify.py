@@ -16,6 +16,7 @@ from ..trajectory.bounds import MotionBounds
 from ..trajectory.joint_trajectory import JointTrajectory
 from ..trajectory.spline import SUBSTEPS, Spline
 from ..typing import Array
+from .constraints.compiled import PathConstraints
 from .space import STEP, PlanningSpace
 
 Efforts = Callable[[Array, Array, Array], Array]
@@ -26,6 +27,10 @@ TOLERANCE = 1e-6
 POSITION_TOLERANCE = 1e-6
 """Beyond a position limit [rad or m]: a measured start may be outside by its noise."""
 MAX_SAMPLES = 4_000_000
+CONSTRAINT_PERIOD, CONSTRAINT_STEP = 1e-3, 2e-3
+"""Between two checks of path constraints [s] and [rad or m]."""
+CONSTRAINT_ROUNDING = 1e-9
+"""Relative to a tolerance: what sums of floating-point numbers may be off."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,10 @@ class Verification:
     """Time of the first collision [s]; None without one, or if collisions were not checked."""
     samples: int
     """Configurations checked for collisions."""
+    constraint: float = 0.0
+    """Largest error of a path constraint; 0 without any."""
+    constraint_time: float = 0.0
+    """When that is [s]."""
 
     @property
     def within_limits(self) -> bool:
@@ -56,7 +65,11 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        return self.within_limits and self.continuous and self.collision_time is None
+        return self.within_limits and self.continuous and self.collision_time is None and self.keeps_constraints
+
+    @property
+    def keeps_constraints(self) -> bool:
+        return self.constraint <= 1.0 + CONSTRAINT_ROUNDING
 
     @property
     def stretch(self) -> float:
@@ -68,6 +81,23 @@ class Verification:
         """The same with collisions checked too."""
         hit, samples = first_collision(Spline.of(trajectory), space)
         return replace(self, collision_time=hit, samples=samples)
+
+    def with_constraints(self, trajectory: JointTrajectory, constraints: PathConstraints) -> Verification:
+        """The same with path constraints checked at every millisecond, and more densely where joints are fast."""
+        spline = Spline.of(trajectory)
+        ways = np.abs(spline.coefficients[:, 1:]).sum(axis=1).max(axis=1)
+        counts = np.ceil(np.maximum(spline.lengths / CONSTRAINT_PERIOD, ways / CONSTRAINT_STEP)).astype(np.int64) + 1
+        if counts.sum() > MAX_SAMPLES:
+            raise TooManySamples(int(counts.sum()))
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        segment, share = (
+            np.repeat(np.arange(len(counts)), counts),
+            within / np.repeat(np.maximum(counts - 1, 1), counts),
+        )
+        ratios = constraints.worst(spline.positions_within(segment, share))
+        worst = int(np.argmax(ratios))
+        time = float(spline.times[segment[worst]] + share[worst] * spline.lengths[segment[worst]])
+        return replace(self, constraint=float(ratios[worst]), constraint_time=time)
 
 
 def verify(

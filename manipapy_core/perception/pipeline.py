@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import lie
-from ..geometry import RobotBody
+from ..errors import InputError
+from ..geometry import AttachedObject, RobotBody
 from .points.outliers import inliers
 from .points.planes import DetectedPlane, PlaneFilter
 from .points.self_filter import NoConfiguration, SelfFilter
@@ -63,6 +64,7 @@ class PerceptionPipeline:
         self._tracker = Tracker()
         self._planes = PlaneFilter()
         self._self_filter: SelfFilter | None = None
+        self._attached: tuple[AttachedObject, ...] = ()
         self.configure(PerceptionSettings() if settings is None else settings)
 
     @property
@@ -87,10 +89,26 @@ class PerceptionPipeline:
             self._source.settings = settings
             self._tracker.settings, self._tracker.padding = settings.tracks, settings.padding
             self._planes = PlaneFilter(settings.planes)
-            if self.body is not None:
-                self._self_filter = SelfFilter(
-                    self.body, padding=settings.self_padding, deviations=settings.self_deviations
-                )
+            self._build_self_filter()
+
+    def carry(self, attached: Iterable[AttachedObject]) -> None:
+        """Set the objects that the robot carries from the next frame on: they are filtered out like its links.
+
+        Raises:
+            UnknownLink: One moves with a link that the robot does not have.
+        """
+        with self._lock:
+            before, self._attached = self._attached, tuple(attached)
+            try:
+                self._build_self_filter()
+            except InputError:
+                self._attached = before
+                raise
+
+    def _build_self_filter(self) -> None:
+        if self.body is not None:
+            padding, deviations = self._settings.self_padding, self._settings.self_deviations
+            self._self_filter = SelfFilter(self.body, padding=padding, deviations=deviations, attached=self._attached)
 
     def reset(self) -> None:
         """Remove all obstacles and planes; ids are not reused."""

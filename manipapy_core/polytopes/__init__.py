@@ -24,6 +24,7 @@ from .near_points import NearPoints, near_points
 from .operations import Unbounded, from_halfspaces, intersect, minkowski_sum, slice_by_plane
 from .polytope import Ball, Polytope, Source
 from .projection import project
+from .quality import PathQuality, path_quality, volume_objective
 
 __all__ = [
     "Avoidance",
@@ -35,6 +36,7 @@ __all__ = [
     "NearPoints",
     "NotSolved",
     "ObstacleLaw",
+    "PathQuality",
     "Polytope",
     "SetRates",
     "Source",
@@ -51,6 +53,7 @@ __all__ = [
     "motion_set",
     "near_points",
     "obstacle_rows",
+    "path_quality",
     "project",
     "reachable_polytope",
     "slice_by_plane",
@@ -61,4 +64,5 @@ __all__ = [
     "velocity_set",
     "velocity_volume_gradient",
     "volume_gradient",
+    "volume_objective",
 ]

@@ -6,6 +6,8 @@ base axes or tip axes. All of them refer to the tip, constrained or not.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,7 +16,7 @@ from ..dynamics import GRAVITY
 from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
-from .constraints import Avoidance, effort_set, motion_set, obstacle_rows, velocity_set
+from .constraints import Avoidance, effort_set, motion_set, obstacle_rows, velocity_set, with_curvature
 from .ellipsoids import Axes, Motion, tip_jacobian
 from .joint_set import JointSet
 from .near_points import NearPoints
@@ -79,12 +81,25 @@ def motion_polytope(
     position_limits: bool = True,
     near: NearPoints | None = None,
     security: float = 0.0,
+    curvature: bool = True,
 ) -> Polytope:
-    """Small motions of the tip from where it is [m or rad]; the options are those of `motion_set`."""
+    """Small motions of the tip from where it is [m or rad]; the options are those of `motion_set`, and one more.
+
+    Args:
+        curvature: Count the second-order part of the motion of near points, so that motions are free of collision up to
+            the linearisation limit and not only near zero. False is the image of `motion_set`.
+    """
     joints = motion_set(
         chain, q, linearisation=linearisation, position_limits=position_limits, near=near, security=security
     )
-    return project(tip_map(chain, q, motion, axes, directions), joints)
+    J = tip_map(chain, q, motion, axes, directions)
+    if not curvature or near is None or not len(near):
+        return project(J, joints)
+    parts = with_curvature(chain, q, joints, near)
+    if not len(parts.unit.kept):
+        return project(J, JointSet.box(joints.lower, joints.upper))
+    lifted = project(np.concatenate([J, -J], axis=1), parts)
+    return replace(lifted, preimages=lifted.preimages[:, : chain.n] - lifted.preimages[:, chain.n :])
 
 
 def force_polytope(
@@ -186,7 +201,7 @@ def reachable_polytope(
     joints = joints.with_rows(*_rows_between(moved[limited], room[0] - start[limited], room[1] - start[limited]))
     if near is not None and len(near):
         rows = obstacle_rows(chain, q, near)
-        joints = joints.with_rows(rows @ moved, near.distance - rows @ start)
+        joints = joints.with_rows(rows @ moved, np.maximum(near.distance, 0.0) - rows @ start)
     J = tip_map(chain, q, motion, axes, directions)
     return project(J @ moved, joints, J @ start)
 

@@ -3,6 +3,8 @@
 velocities     damped limits: q̇ ≤ (1 − ((q − m)/(u − m))²) q̇max above the middle m, the same below
 small motions  lower − q ≤ dq ≤ upper − q, and not beyond the linearisation limit
 obstacles      n · J dq ≤ d for motions, n · J q̇ ≤ bound(d) for velocities; n points from the link to the object
+
+No bound of a pair is below zero unless a retreat is asked for: standing still is always allowed.
 """
 
 from __future__ import annotations
@@ -19,6 +21,12 @@ from ..typing import Array
 from .joint_set import JointSet
 from .near_points import JointAxes, NearPoints
 
+SLOPE = 0.05
+"""How much nearer an object may be beside a near point, per distance from it, where motions are not linear."""
+
+UNLIMITED = 1e6
+"""Speed of approach where none is too high [m/s]."""
+
 
 class ObstacleLaw(enum.Enum):
     """Highest speed at which a point may approach an object at a distance d."""
@@ -27,7 +35,7 @@ class ObstacleLaw(enum.Enum):
     """speed · (d − security)/(influence − security) [m/s] (Faverjon and Tournassoud 1987)."""
     PAPER = "danger field"
     """k d² − d, as printed for constrained manipulability polytopes, k in 1/m. The result is taken as m/s. Below
-    1/k it requires a retreat."""
+    1/k it requires a retreat. Pairs of links keep the damper: some are that near by construction."""
 
 
 @dataclass(frozen=True)
@@ -45,29 +53,39 @@ class Avoidance:
     """Whether the damper requires a retreat below the security distance; if not, approach is zero there."""
     danger: float = 10.0
     """k of the danger field [1/m]."""
+    self_influence: float = 0.1
+    """As `influence`, between two links of the arm [m]."""
+    self_security: float = 0.0
+    """As `security`, between two links of the arm [m]; some links are a few millimetres apart wherever they move."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.security < self.influence or not self.speed > 0.0 or not self.danger > 0.0:
-            raise InputError(
-                f"security {self.security} and influence {self.influence} must be 0 ≤ security < influence [m]; speed "
-                f"{self.speed} and danger {self.danger} above zero"
-            )
+        for prefix in ("", "self_"):
+            security, influence = getattr(self, prefix + "security"), getattr(self, prefix + "influence")
+            if not 0.0 <= security < influence:
+                raise InputError(
+                    f"{prefix}security is {security} and {prefix}influence {influence} [m]; "
+                    "give 0 ≤ security < influence"
+                )
+        if not self.speed > 0.0 or not self.danger > 0.0:
+            raise InputError(f"speed {self.speed} and danger {self.danger} must be above zero")
 
-    def approach(self, distance: ArrayLike) -> Array:
-        """Greatest speed of approach at distances [m/s]."""
-        d = np.asarray(distance, dtype=np.float64)
-        if self.law is ObstacleLaw.PAPER:
-            return self.danger * d**2 - d
-        bound = self.speed * (d - self.security) / (self.influence - self.security)
-        return bound if self.retreat else np.maximum(bound, 0.0)
+    def approach(self, distance: ArrayLike, self_pair: ArrayLike = False) -> Array:
+        """Greatest speed of approach at distances, to objects or between two links [m/s]."""
+        d, own = np.asarray(distance, dtype=np.float64), np.asarray(self_pair, dtype=np.bool_)
+        security = np.where(own, self.self_security, self.security)
+        bound: Array = self.speed * (d - security) / (np.where(own, self.self_influence, self.influence) - security)
+        bound = np.where(own | (not self.retreat), np.maximum(bound, 0.0), bound)
+        bound = np.where(own & (d > self.self_influence), UNLIMITED, bound)
+        return np.where(own, bound, self.danger * d**2 - d) if self.law is ObstacleLaw.PAPER else bound
 
-    def approach_slope(self, distance: ArrayLike) -> Array:
+    def approach_slope(self, distance: ArrayLike, self_pair: ArrayLike = False) -> Array:
         """Derivative of `approach` [1/s]."""
-        d = np.asarray(distance, dtype=np.float64)
-        if self.law is ObstacleLaw.PAPER:
-            return 2.0 * self.danger * d - 1.0
-        slope = np.full_like(d, self.speed / (self.influence - self.security))
-        return slope if self.retreat else np.where(d > self.security, slope, 0.0)
+        d, own = np.asarray(distance, dtype=np.float64), np.asarray(self_pair, dtype=np.bool_)
+        security = np.where(own, self.self_security, self.security)
+        slope: Array = self.speed / (np.where(own, self.self_influence, self.influence) - security)
+        slope = np.where(own & (d > self.self_influence), 0.0, slope)
+        slope = np.where((d > security) | (~own & self.retreat), slope, 0.0)
+        return np.where(own, slope, 2.0 * self.danger * d - 1.0) if self.law is ObstacleLaw.PAPER else slope
 
 
 def obstacle_rows(chain: Chain, q: ArrayLike, near: NearPoints) -> Array:
@@ -118,7 +136,7 @@ def velocity_set(
     joints = JointSet.box(lower, upper)
     if near is None or not len(near):
         return joints
-    return joints.with_rows(obstacle_rows(chain, q, near), avoidance.approach(near.distance))
+    return joints.with_rows(obstacle_rows(chain, q, near), avoidance.approach(near.distance, near.self_pair))
 
 
 def motion_set(
@@ -136,7 +154,7 @@ def motion_set(
         q: Joint positions [rad or m], shape (n,).
         linearisation: Largest joint motion for which the Jacobian is taken as constant [rad or m], a number or (n,).
         position_limits: Stay inside the joint limits.
-        near: Points near obstacles; none moves farther than its distance.
+        near: Points near obstacles; none moves farther than its distance, and none of an overlap goes deeper.
         security: Distance to keep [m].
     """
     q = np.asarray(q, dtype=np.float64)
@@ -151,7 +169,31 @@ def motion_set(
     joints = JointSet.box(lower, upper)
     if near is None or not len(near):
         return joints
-    return joints.with_rows(obstacle_rows(chain, q, near), near.distance - security)
+    return joints.with_rows(obstacle_rows(chain, q, near), np.maximum(near.distance - security, 0.0))
+
+
+def with_curvature(chain: Chain, q: ArrayLike, joints: JointSet, near: NearPoints) -> JointSet:
+    """A set of small motions whose rows count the second-order part of the motion of near points.
+
+    n · J dq + ½ dqᵀ H dq ≤ d, where H is the second derivative along n. With |dq| ≤ r the quadratic part is at most
+    Σ kᵢ |dqᵢ|, kᵢ = ½ Σⱼ |Hᵢⱼ| rⱼ. To that comes a slope: points beside those that are known may lie higher. The sum is
+    linear in the forward and the backward part of the motion, u and w.
+
+    Args:
+        joints: From `motion_set`, with a row per near point.
+
+    Returns:
+        Set of (u, w), both at least zero, with dq = u − w; n · 2 variables.
+    """
+    axes = JointAxes(chain, q)
+    rates = axes.jacobian_rates(near.centre, near.body) - axes.jacobian_rates(near.other, near.other_body)
+    H = np.abs(np.einsum("mx,mxnk->mnk", near.normal, rates))
+    reach = np.maximum(np.abs(joints.lower), np.abs(joints.upper))
+    relative = axes.jacobians(near.centre, near.body) - axes.jacobians(near.other, near.other_body)
+    k = 0.5 * H @ reach + SLOPE * np.linalg.norm(relative, axis=1)
+    lower = np.concatenate([np.maximum(joints.lower, 0.0), np.maximum(-joints.upper, 0.0)])
+    upper = np.concatenate([np.maximum(joints.upper, 0.0), np.maximum(-joints.lower, 0.0)])
+    return JointSet(lower, upper, np.concatenate([joints.A + k, k - joints.A], axis=1), joints.b)
 
 
 def effort_set(chain: Chain, *, effort: ArrayLike | None = None) -> JointSet:

@@ -135,7 +135,7 @@ def near_rates(chain: Chain, q: Array, near: NearPoints, avoidance: Avoidance) -
     closing = np.einsum("mx,mxk->mk", near.normal, relative)
     turning = -(relative - near.normal[:, :, None] * closing[:, None, :]) / between[:, None, None]
     A = np.einsum("mxk,mxn->kmn", turning, relative) + np.einsum("mx,mxnk->kmn", near.normal, rates)
-    return A, -closing.T * avoidance.approach_slope(near.distance)
+    return A, -closing.T * avoidance.approach_slope(near.distance, near.self_pair)
 
 
 def _bound_rates(chain: Chain, q: Array, speed: ArrayLike | None) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, ManipapyError, ShapeError
+from ..jit import njit
 from ..typing import Array
 
 
@@ -92,7 +93,7 @@ class JointSet:
 
     @cached_property
     def unit(self) -> UnitSet:
-        """Scaled, without rows that the box implies."""
+        """Scaled, without rows that the box implies, alone or with one other row."""
         centre, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         empty = bool((half < 0.0).any())
         half = np.maximum(half, 0.0)
@@ -107,7 +108,33 @@ class JointSet:
         share = b / size
         empty = empty or bool((share[~still] < -1.0 - 1e-12).any() or (b[still] < -1e-12).any())
         kept = np.flatnonzero(~still & (share < 1.0))
+        if len(kept) > 1:
+            kept = kept[_not_implied(A[kept] / size[kept, None], share[kept], size[kept])]
         return UnitSet(centre, half, A[kept] / size[kept, None], share[kept], kept, size[kept], empty)
+
+
+@njit(cache=True, nogil=True)
+def _not_implied(A, b, scale):  # type: ignore[no-untyped-def]
+    """Numbers of the rows that no other row and the unit box together imply."""
+    k, n = A.shape
+    needed = np.ones(k, dtype=np.bool_)
+    for j in range(k):
+        for i in range(k):
+            # With a factor f > 0 for row i: max of (A_j − f A_i) t over the box, plus f b_i, is at most b_j.
+            if i == j or not needed[i]:
+                continue
+            for factor in (1.0, scale[i] / scale[j]):
+                left = b[j] - factor * b[i]
+                for c in range(n):
+                    left -= abs(A[j, c] - factor * A[i, c])
+                    if left < 0.0:
+                        break
+                if left >= 0.0:
+                    needed[j] = False
+                    break
+            if not needed[j]:
+                break
+    return np.flatnonzero(needed)
 
 
 def farthest_point(joints: JointSet, direction: ArrayLike) -> Array | None:

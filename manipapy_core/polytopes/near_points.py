@@ -1,41 +1,48 @@
 """Closest points between an arm and its obstacles, and the Jacobians of such points.
 
-Links are represented by their covering spheres: a distance is never too large, and too small by the spheres' overshoot
-at most. Several points are kept per link and object, so that a wall beside a link gives more than one row, and so does
-a point cloud.
+Distances are those of the convex parts of the links, exact to a micrometre. Pairs that are near get several points:
+the nearest one, and those that would be nearest after a small turn either way, so that a wall beside a link gives a row
+at each end of the link. Point clouds and octomaps give the nearest of their points or cells.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler import kernels_of
 from ..errors import InputError
-from ..geometry import PointCloud, RobotBody, World, WorldSnapshot
-from ..geometry.body import Group, link_frames
-from ..geometry.distance import Shape, signed_distance
-from ..geometry.table_builder import groups_and_pairs
+from ..geometry import RobotBody, World, WorldSnapshot
+from ..geometry.body import link_frames
+from ..geometry.world import WorldObject
+from ..lie import hat
 from ..model.chain import Chain
 from ..typing import Array
+from .near_search import ROW, near_cells, near_solids, place
+from .near_tables import SceneTables, scene_tables
 
-STEP = 1e-6
-"""Step of the finite differences of a distance [m]."""
 WORLD = -1
 """Body index of static objects."""
+TOUCHING_RADIUS = 0.03
+"""Radius of the sphere that stands for a link around its nearest point [m]: turning about its centre does not change
+the distance. A point alone would make the direction to a close object turn at any rate."""
+EMPTY = WorldSnapshot()
 
 
 @dataclass(frozen=True, eq=False)
 class NearPoints:
-    """Pairs of a sphere of the arm and a nearby object or link, nearest first."""
+    """Points of the arm and of nearby objects or links, nearest first.
+
+    A point of the arm is given as the nearest point of a sphere that touches the link there from inside.
+    """
 
     names: tuple[tuple[str, str], ...]
     """Link (or carried object) and the object or link near it."""
     distance: Array
-    """Between their surfaces [m], shape (count,); negative where the spheres overlap."""
+    """Between their surfaces [m], shape (count,); negative where they overlap."""
     normal: Array
     """Unit vectors from the sphere towards the other in the base frame, shape (count, 3)."""
     centre: Array
@@ -43,11 +50,17 @@ class NearPoints:
     radius: Array
     """[m], shape (count,)."""
     other: Array
-    """Nearest point of the other (its centre, if it is a sphere of the arm), in the base frame [m], (count, 3)."""
+    """Nearest point of the other, in the base frame [m], shape (count, 3)."""
     body: NDArray[np.int64]
-    """Which body of the chain carries the sphere, shape (count,)."""
+    """Which body of the chain carries the sphere; WORLD for links fixed to the base, shape (count,)."""
     other_body: NDArray[np.int64]
     """Which body carries the other; WORLD for static objects, shape (count,)."""
+    self_pair: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """Whether the other is a link or carried object of the arm, shape (count,); if not given, none is."""
+
+    def __post_init__(self) -> None:
+        if len(self.self_pair) != len(self.distance):
+            object.__setattr__(self, "self_pair", np.zeros(len(self.distance), dtype=np.bool_))
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -92,18 +105,14 @@ class JointAxes:
 
     def jacobian_rates(self, points: Array, body: NDArray[np.int64]) -> Array:
         """Derivatives of `jacobians` by q, shape (count, 3, n, n); the last axis is the one derived by."""
-        columns = np.swapaxes(self.columns(points, body), 1, 2)
-        count = len(self.axis)
-        rates = np.zeros((len(points), count, count, 3))
-        for i in range(count):
-            for k in range(count):
-                # The joint nearer to the base turns the velocity that the other one makes.
-                near, far = (k, i) if self.above[i, k] else (i, k)
-                if self.revolute[near] and self.above[far, near]:
-                    rates[:, i, k] = np.cross(self.axis[near], columns[:, far])
+        columns = self.columns(points, body)
+        # The joint nearer to the base turns the velocity that the other one makes.
+        turned = np.einsum("axy,myf->mafx", hat(self.axis * self.revolute[:, None]), columns, optimize=True)
+        above = self.above[:-1, :, None]
+        rates = np.where(above, np.swapaxes(turned, 1, 2), np.where(np.swapaxes(above, 0, 1), turned, 0.0))
         moved = self.above[body]
         rates *= (moved[:, :, None] & moved[:, None, :])[..., None]
-        return np.einsum("mikx,ij,kl->mxjl", rates, self.gather, self.gather)
+        return np.einsum("mikx,ij,kl->mxjl", rates, self.gather, self.gather, optimize=True)
 
 
 def near_points(
@@ -112,7 +121,7 @@ def near_points(
     q: ArrayLike,
     *,
     influence: float = 0.3,
-    per_pair: int = 3,
+    per_pair: int = 4,
     self_collision: bool = True,
 ) -> NearPoints:
     """Closest points of an arm to its world and to itself, at one configuration.
@@ -126,58 +135,80 @@ def near_points(
     """
     if not influence > 0.0 or per_pair < 1:
         raise InputError(f"influence is {influence} and per_pair {per_pair}; give a distance above 0 and at least 1")
-    snapshot = world if isinstance(world, WorldSnapshot) else (World() if world is None else world).snapshot()
-    groups, pairs = groups_and_pairs(body, snapshot)
-    poses = _frame_poses(body, q)
-    spheres = [_placed(group, poses[group.frame]) for group in groups]
-    rows: list[Array] = []
-    names: list[tuple[str, str]] = []
-    moving = [index for index, group in enumerate(groups) if group.frame > 0]
-    if moving and snapshot.objects:
-        centres = np.concatenate([spheres[index][0] for index in moving])
-        radii = np.concatenate([spheres[index][1] for index in moving])
-        owner = np.concatenate([np.full(len(spheres[index][1]), index) for index in moving])
-        for item in snapshot.objects.values():
-            gap = _distances(item.shape, item.T_base_object, centres) - radii
-            chosen = _nearest_per_owner(gap, owner, influence, per_pair)
-            if not len(chosen):
-                continue
-            allowed = [snapshot.may_touch(groups[index].name, item.name) for index in owner[chosen]]
-            chosen = chosen[~np.array(allowed)]
-            distance, away = _to_object(item.shape, item.T_base_object, centres[chosen])
-            other = centres[chosen] - distance[:, None] * away
-            bodies = np.array([(groups[index].frame - 1, WORLD) for index in owner[chosen]]).reshape(-1, 2)
-            rows.append(np.column_stack([gap[chosen], -away, centres[chosen], radii[chosen], other, bodies]))
-            names += [(groups[index].name, item.name) for index in owner[chosen]]
-    if self_collision:
-        for pair in pairs:
-            if not pair.comes_near:
-                continue
-            a, b = groups[pair.first], groups[pair.second]
-            (first, radius), (second, other_radius) = spheres[pair.first], spheres[pair.second]
-            gap = np.sqrt(_squares(first, second)) - radius[:, None] - other_radius
-            at, other_at = np.unravel_index(np.argsort(gap, axis=None)[:per_pair], gap.shape)
-            between = second[other_at] - first[at]
-            apart = np.linalg.norm(between, axis=1)  # again, because the squares have lost digits
-            gaps = apart - radius[at] - other_radius[other_at]
-            near = (gaps < influence) & (apart > 1e-9)
-            if not near.any():
-                continue
-            at, other_at, gaps, normals = at[near], other_at[near], gaps[near], between[near] / apart[near, None]
-            bodies = np.tile([float(a.frame - 1), float(b.frame - 1)], (len(gaps), 1))
-            rows.append(np.column_stack([gaps, normals, first[at], radius[at], second[other_at], bodies]))
-            names += [(a.name, b.name)] * len(gaps)
-    if not names:
-        none, no_bodies = np.zeros((0, 3)), np.zeros(0, np.int64)
-        return NearPoints((), np.zeros(0), none, none, np.zeros(0), none, no_bodies, no_bodies)
-    table = np.concatenate(rows)
-    order = np.argsort(table[:, 0], kind="stable")
-    table = table[order]
-    bodies = table[:, 11:].astype(np.int64)
+    q = np.asarray(q, dtype=np.float64)
+    if q.shape != (body.chain.n,) or not np.isfinite(q).all():
+        raise InputError(f"q has shape {q.shape}; give one finite configuration of {body.chain.n} joints")
+    snapshot = world if isinstance(world, WorldSnapshot) else EMPTY if world is None else world.snapshot()
+    scene = scene_tables(body, snapshot)
+    arm, frames = scene.arm, _frame_poses(body, q)
+    count = len(arm.T_frame_solid)
+    T, centres = np.empty((len(scene.solids.kind), 4, 4)), np.empty((len(arm.groups), 3))
+    place(arm.first, arm.frame, arm.T_frame_solid, frames, arm.balls, T, centres)
+    T[count:] = scene.T_base_object
+    pairs = arm.pairs if self_collision else arm.pairs[:0]
+    rows = np.empty((per_pair * (len(pairs) + len(scene.pairs)), ROW))
+    owner = np.empty(len(rows), np.int64)
+    solids, bound = scene.solids.arrays, scene.solids.bound
+    total = near_solids(
+        solids, bound, T, arm.first, centres, arm.balls, pairs, arm.parts, scene.pairs, count, influence, per_pair,
+        rows, owner,
+    )  # fmt: skip
+    rows, owner = rows[:total], owner[:total]
+    labels = [(arm.groups[a].name, arm.groups[b].name) for a, b, *_ in pairs.tolist()]
+    labels += [(arm.groups[a].name, scene.object_names[b]) for a, b in scene.pairs.tolist()]
+    bodies = np.concatenate([
+        arm.frame[pairs[:, :2]] - 1,
+        np.column_stack([arm.frame[scene.pairs[:, 0]] - 1, np.full(len(scene.pairs), WORLD)]),
+    ])[owner]  # fmt: skip
+    names, own = [labels[index] for index in owner], owner < len(pairs)
+    for item, cells, bounded in scene.fields:
+        found, groups = _near_field(scene, T, centres, frames, item, cells, bounded, influence, per_pair)
+        rows = np.concatenate([rows, found])
+        names += [(arm.groups[index].name, item.name) for index in groups]
+        bodies = np.concatenate([bodies, np.column_stack([arm.frame[groups] - 1, np.full(len(groups), WORLD)])])
+        own = np.concatenate([own, np.zeros(len(groups), dtype=np.bool_)])
+    order = np.argsort(rows[:, 0], kind="stable")
+    rows, bodies = rows[order], bodies[order]
+    normal = rows[:, 1:4]
     return NearPoints(
         tuple(names[index] for index in order),
-        table[:, 0], table[:, 1:4], table[:, 4:7], table[:, 7], table[:, 8:11], bodies[:, 0], bodies[:, 1],
-    )  # fmt: skip
+        rows[:, 0],
+        normal,
+        rows[:, 4:7] - TOUCHING_RADIUS * normal,
+        np.full(len(rows), TOUCHING_RADIUS),
+        rows[:, 7:10],
+        bodies[:, 0],
+        bodies[:, 1],
+        own[order],
+    )
+
+
+def _near_field(
+    scene: SceneTables,
+    T: Array,
+    centres: Array,
+    frames: Array,
+    item: WorldObject,
+    cells: Array,
+    bounded: NDArray[np.bool_],
+    influence: float,
+    per_pair: int,
+) -> tuple[Array, NDArray[np.int64]]:
+    """Near points of all links and a point cloud or octomap, and the group of each."""
+    arm, (kind, first, corners, size, ball) = scene.arm, scene.solids.arrays
+    # The last solid is changed for every cell: tables that threads share are copied.
+    solids, bound = (kind, first, corners, size.copy(), ball), scene.solids.bound.copy()
+    found, groups, out = [np.zeros((0, ROW))], [], np.empty((per_pair, ROW))
+    for index in np.flatnonzero(bounded):
+        F, local = frames[arm.frame[index]], arm.groups[index].spheres
+        spheres = np.column_stack([local[:, :3] @ F[:3, :3].T + F[:3, 3], local[:, 3]])
+        R = np.ascontiguousarray(item.T_base_object[:3, :3])
+        count = near_cells(
+            solids, bound, T, arm.first, centres, arm.balls, index, spheres, cells, R, influence, per_pair, out
+        )
+        found.append(out[:count].copy())
+        groups += [index] * count
+    return np.concatenate(found), np.array(groups, dtype=np.int64)
 
 
 @functools.lru_cache(maxsize=32)
@@ -191,57 +222,11 @@ def _frame_links(body: RobotBody) -> tuple[tuple[int, int, Array, Array], ...]:
     return tuple(found.values())
 
 
-def _frame_poses(body: RobotBody, q: ArrayLike) -> dict[int, Array]:
-    """Pose of every frame that groups are given in."""
-    links = kernels_of(body.chain).link_poses.run(np.asarray(q, dtype=np.float64))
-    poses = {0: np.eye(4)}
+def _frame_poses(body: RobotBody, q: Array) -> Array:
+    """Pose of every frame that groups are given in, shape (frames, 4, 4)."""
+    links = kernels_of(body.chain).link_poses.run(q)
+    poses = np.tile(np.eye(4), (len(body.chain.bodies) + 1, 1, 1))
     for frame, link, R, p in _frame_links(body):
-        T = np.eye(4)
-        T[:3, :3] = links[link, :3, :3] @ R.T
-        T[:3, 3] = links[link, :3, 3] - T[:3, :3] @ p
-        poses[frame] = T
+        poses[frame, :3, :3] = links[link, :3, :3] @ R.T
+        poses[frame, :3, 3] = links[link, :3, 3] - poses[frame, :3, :3] @ p
     return poses
-
-
-def _placed(group: Group, T: Array) -> tuple[Array, Array]:
-    return group.spheres[:, :3] @ T[:3, :3].T + T[:3, 3], group.spheres[:, 3]
-
-
-def _distances(shape: Shape, T: Array, points: Array) -> Array:
-    """Signed distance of points (count, 3) to an object."""
-    local = (points - T[:3, 3]) @ T[:3, :3]
-    if isinstance(shape, PointCloud):
-        return np.sqrt(_squares(local, shape.points).min(axis=1))
-    return signed_distance(shape, local)
-
-
-def _squares(points: Array, cloud: Array) -> Array:
-    return np.maximum((points**2).sum(axis=1)[:, None] - 2.0 * points @ cloud.T + (cloud**2).sum(axis=1), 0.0)
-
-
-def _to_object(shape: Shape, T: Array, points: Array) -> tuple[Array, Array]:
-    """Signed distance of points (count, 3) to an object, and the unit direction away from it, in the base frame."""
-    local = (points - T[:3, 3]) @ T[:3, :3]
-    if isinstance(shape, PointCloud):
-        # The points themselves, not the cells of the checker, because the directions must be exact.
-        nearest = shape.points[_squares(local, shape.points).argmin(axis=1)]
-        distance = np.linalg.norm(local - nearest, axis=1)
-        away = (local - nearest) / np.maximum(distance, 1e-12)[:, None]
-        return distance, away @ T[:3, :3].T
-    shifts = np.concatenate([np.zeros((1, 3)), STEP * np.eye(3), -STEP * np.eye(3)])
-    around = signed_distance(shape, local[None] + shifts[:, None])
-    slope = (around[1:4] - around[4:]).T
-    size = np.linalg.norm(slope, axis=1, keepdims=True)
-    away = np.where(size > 0.0, slope / np.where(size > 0.0, size, 1.0), [0.0, 0.0, 1.0])
-    return around[0], away @ T[:3, :3].T
-
-
-def _nearest_per_owner(gap: Array, owner: NDArray[np.int64], influence: float, most: int) -> NDArray[np.int64]:
-    """Indices of the smallest gaps of every owner, at most so many each."""
-    near = np.flatnonzero(gap < influence)
-    if not len(near):
-        return near
-    order = near[np.lexsort((gap[near], owner[near]))]
-    first = np.r_[True, owner[order][1:] != owner[order][:-1]]
-    place = np.arange(len(order)) - np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    return order[place < most]

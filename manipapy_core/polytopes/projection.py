@@ -3,7 +3,7 @@
 The set {matrix · y + offset : y in a box, A y ≤ b} is found from support points, one linear program each, until every
 face of their hull is proved to be a face of the set. Before that, coordinates are whitened so that the projected box is
 about as long as wide; afterwards the hull is checked (Euler's count, convexity). A hull that fails the check is grown
-again in rotated coordinates, so every polytope that is returned has passed.
+again in rotated coordinates, at last with slightly relaxed rows, so every polytope that is returned has passed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ FIRST_CAPACITY, LARGE_CAPACITY = (256, 640), (4000, 16000)
 """Capacity for points and facets: at first, and where that is exceeded."""
 ROTATED_ATTEMPTS = 6
 """Rotated coordinate systems that are tried after the first."""
+RELAXED_ATTEMPTS, RELAXATION = 60, 1e-7
+"""Attempts after those, with rows moved outwards at random by up to so much, as a share of what the box allows: faces
+that nearly coincide are told apart."""
 
 
 @njit(cache=True, nogil=True)
@@ -196,11 +199,13 @@ def _checked_growth(N: Array, unit: UnitSet) -> tuple[Any, ...]:
     if found[0] in (OPTIMAL, EMPTY):
         return (*found, True)
     rng = np.random.default_rng(0)
-    for attempt in range(ROTATED_ATTEMPTS):
+    for attempt in range(ROTATED_ATTEMPTS + RELAXED_ATTEMPTS):
         turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        factor = 10.0 ** (attempt // 2)
+        relaxed = attempt >= ROTATED_ATTEMPTS
+        factor = 1.0 if relaxed else 10.0 ** (attempt // 2)
+        b = unit.b + rng.uniform(0.0, RELAXATION, len(unit.b)) if relaxed else unit.b
         status, dimension, X, Y, corners, planes, ring = _grow(
-            turn @ N, unit.A, unit.b, GAP * factor, VISIBLE * factor, *LARGE_CAPACITY
+            turn @ N, unit.A, b, GAP * factor, VISIBLE * factor, *LARGE_CAPACITY
         )
         if status in (OPTIMAL, EMPTY):
             planes[:, :3] = planes[:, :3] @ turn

@@ -4,6 +4,7 @@ from .build import build_map, verify_edges
 from .footprint import Polygon, centre_of_mass, statically_stable
 from .grid4 import Grid
 from .grid6 import PoseGrid
+from .inverse_map import InverseMap
 from .map_spec import MapSpec
 from .placement import BasePlacement, Combine, Floor, PlacementMap, place_base, score_floor
 from .reach_map import ReachMap
@@ -17,6 +18,7 @@ __all__ = [
     "Floor",
     "Grid",
     "InvalidMap",
+    "InverseMap",
     "MapMismatch",
     "MapSpec",
     "MapVoxels",

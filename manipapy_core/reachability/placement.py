@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -117,6 +117,28 @@ class PlacementMap:
         """Shape (columns, rows)."""
         return self.score.max(axis=2)
 
+    def ranked(self) -> Iterator[tuple[float, float, float, float]]:
+        """Placements with a score, best first: x, y [m], heading [rad] and score."""
+        flat = self.score.ravel()
+        for index in np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > 0.0)]:
+            i, j, k = np.unravel_index(index, self.score.shape)
+            yield float(self.x[i]), float(self.y[j]), float(self.heading[k]), float(flat[index])
+
+    def score_at(self, T_world_base: ArrayLike) -> float:
+        """Score of the place nearest to a pose of the base on the floor, shape (4, 4); zero beyond the map."""
+        T = np.asarray(T_world_base, dtype=np.float64)
+        if T.shape != (4, 4):
+            raise ShapeError("T_world_base", "(4, 4)", T.shape)
+        place = lie.inverse(self.floor.T_world_floor) @ T @ lie.inverse(self.floor.T_floor_base)
+        if not self.score.size:
+            return 0.0
+        at = [int(np.abs(line - place[k, 3]).argmin()) for k, line in enumerate((self.x, self.y))]
+        spacing = float(np.diff(self.x[:2])[0]) if len(self.x) > 1 else np.inf
+        if max(abs(self.x[at[0]] - place[0, 3]), abs(self.y[at[1]] - place[1, 3])) > 0.5 * spacing + 1e-9:
+            return 0.0
+        turn = np.arctan2(place[1, 0], place[0, 0]) - self.heading
+        return float(self.score[at[0], at[1], int(np.cos(turn).argmax())])
+
 
 def score_floor(
     reach: ReachMap,
@@ -156,7 +178,7 @@ def score_floor(
         allowed = floor.allows(x, y, heading)
         T_base_world = lie.inverse(floor.bases(x[allowed], y[allowed], heading[allowed]))
         qualities = np.array([reach.quality(T_base_world @ grasp, penalised=penalised) for grasp in T], dtype=float)
-        score[allowed] = _combined(qualities, combine)
+        score[allowed] = combined(qualities, combine)
     return PlacementMap(axes[0], axes[1], angle, score, T, floor)
 
 
@@ -203,7 +225,7 @@ def place_base(
         if q is None:
             continue
         if quality is not None:
-            score = float(_combined(np.asarray(quality(q), dtype=np.float64)[:, None], combine)[0])
+            score = float(combined(np.asarray(quality(q), dtype=np.float64)[:, None], combine)[0])
         found.append(BasePlacement(T_world_base, x, y, heading, score, q))
     return sorted(found, key=lambda place: -place.score)[:count]
 
@@ -232,7 +254,8 @@ def _facing(scored: PlacementMap) -> Array:
     return np.cos(heading - np.arctan2(middle[1] - y, middle[0] - x))
 
 
-def _combined(qualities: Array, combine: Combine) -> Array:
+def combined(qualities: Array, combine: Combine) -> Array:
+    """Scores of places from the qualities of the grasps (grasps, places); zero where one is missed."""
     missed = (qualities <= 0.0).any(axis=0)
     if combine is Combine.MINIMUM:
         score = qualities.min(axis=0)

@@ -11,8 +11,11 @@ import hashlib
 import importlib
 import json
 import os
+import struct
 import tempfile
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -27,11 +30,18 @@ from ..ik.bounds import search_bounds
 from ..model.chain import Chain
 from .grid4 import Grid
 from .grid6 import PoseGrid
+from .map_checks import grid_problem, table_problem
 from .reach_map import ReachMap
 
 FORMAT = 2
 HDF5_ENDINGS = (".h5", ".hdf5")
 HDF5_BEGINNING = b"\x89HDF"
+
+UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, EOFError, MemoryError,
+    zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError,
+)  # fmt: skip
+"""What readers of archives raise on broken files."""
 
 Tables = dict[str, NDArray[Any]]
 
@@ -73,8 +83,8 @@ def read_archive(path: Path) -> tuple[dict[str, Any], Tables]:
         attributes, tables = (_read_hdf5 if hdf5 else _read_numpy)(path)
     except FileNotFoundError:
         raise InvalidMap(path, "no such file") from None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise InvalidMap(path, f"cannot be read as a map ({error})") from error
+    except UNREADABLE as error:
+        raise InvalidMap(path, f"cannot be read as a map ({str(error)[:200] or type(error).__name__})") from error
     if not isinstance(attributes, dict) or attributes.get("format") != FORMAT:
         raise InvalidMap(path, f"is not of format {FORMAT}")
     return attributes, tables
@@ -154,7 +164,8 @@ def grid_from(attributes: Mapping[str, Any]) -> Grid | PoseGrid:
     if len(shape) == 3:
         angles = (attributes["tilts"], attributes["rolls"], attributes["seen_from_tip"])
         return PoseGrid(resolution, shape, *angles, np.array(attributes["lowest"]), frame)
-    assert len(shape) == 4
+    if len(shape) != 4:
+        raise ValueError(f"{len(shape)} dimensions")
     return Grid(resolution, shape, attributes["lowest"], attributes["radius"], frame)
 
 
@@ -191,13 +202,23 @@ def load_map(path: str | os.PathLike[str], chain: Chain) -> ReachMap:
     attributes, tables = read_archive(file)
     if any(name not in tables for name in TABLES):
         raise InvalidMap(file, "is not finished: some tables are missing")
-    require_same(file, attributes["identity"], identity(chain))
+    require_same(file, attributes.get("identity"), identity(chain))
     known = ("format", "identity", "grid", "versions")
     rest = {name: value for name, value in attributes.items() if name not in known}
-    return ReachMap.of_tables(chain, grid_from(attributes["grid"]), tables, rest)
+    try:
+        grid = grid_from(attributes["grid"])
+        problem = grid_problem(grid) or table_problem(tables, grid, chain)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise InvalidMap(file, f"has no valid grid ({error})") from error
+    if problem:
+        raise InvalidMap(file, problem)
+    return ReachMap.of_tables(chain, grid, tables, rest)
 
 
-def require_same(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+def require_same(path: Path, theirs: object, ours: Mapping[str, Any]) -> None:
+    """Refuses a map of another arm."""
+    if not isinstance(theirs, dict):
+        raise InvalidMap(path, "does not say for which arm it was made")
     different = {name: (theirs.get(name), ours[name]) for name in ours if theirs.get(name) != ours[name]}
     if different:
         raise MapMismatch(path, different)

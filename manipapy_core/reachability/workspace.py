@@ -18,6 +18,10 @@ from .reach_map import ReachMap, even_directions
 
 CHUNK = 500
 """Positions per query: some tens of megabytes of poses."""
+BLOCK, MOST_BLOCKS = 200_000, 20
+"""Random configurations at a time, for arms with few joints, and how many times at most."""
+FEW_NEW = 1e-3
+"""Sampling ends when a block adds a smaller share of positions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,9 @@ class MapVoxels:
 def voxels(reach: ReachMap, *, step: float = 0.1, directions: int = 40, rolls: int = 2) -> MapVoxels:
     """Reachable positions of a map on a lattice.
 
+    An arm that cannot turn its tip freely, such as one with fewer than six joints, meets no given pose. Its positions
+    are those with a tip in the cube around them, from random configurations in cells of the map.
+
     Args:
         step: Distance of neighbouring positions [m].
         directions: Of the tip's z axis, evenly spread.
@@ -46,6 +53,8 @@ def voxels(reach: ReachMap, *, step: float = 0.1, directions: int = 40, rolls: i
         raise InputError(f"step is {step}, directions {directions}, rolls {rolls}; give a distance, and 1 or more")
     if not len(reach.cell):
         return MapVoxels(step, np.zeros((0, 3)), np.zeros(0, np.float32), np.zeros(0, np.float32))
+    if not _moves_freely(reach):
+        return _sampled_voxels(reach, step, directions)
     tips = kernels_of(reach.chain).forward.run(reach.seed.astype(np.float64))[:, :3, 3]
     # The first joint may carry every tip around its axis, the base's origin need not lie on it.
     far = np.linalg.norm(tips, axis=1).max() + step
@@ -63,6 +72,42 @@ def voxels(reach: ReachMap, *, step: float = 0.1, directions: int = 40, rolls: i
         share[start : start + CHUNK] = (quality > 0.0).any(axis=2).mean(axis=1)
     good = best > 0.0
     return MapVoxels(step, places[good], best[good], share[good])
+
+
+def _moves_freely(reach: ReachMap) -> bool:
+    """Whether the tip can move and turn in all six directions somewhere."""
+    if reach.chain.n < 6:
+        return False
+    some = reach.seed[:: max(1, len(reach.seed) // 50)].astype(np.float64)
+    smallest = np.linalg.svd(kernels_of(reach.chain).body_jacobian.run(some), compute_uv=False)[:, -1]
+    return bool(smallest.max() > 1e-6)
+
+
+def _sampled_voxels(reach: ReachMap, step: float, directions: int) -> MapVoxels:
+    bounds, rng = search_bounds(reach.chain, True), np.random.default_rng(0)
+    z = even_directions(directions)
+    far = int(np.ceil(reach.grid.reach / step)) + 1
+    width = 2 * far + 1
+    known = np.zeros(0, dtype=np.int64)  # lattice point and direction as one number, each once
+    best = np.zeros(0, np.float32)  # quality there
+    for _ in range(MOST_BLOCKS):
+        q = rng.uniform(bounds.lower, bounds.upper, (BLOCK, reach.chain.n))
+        T = kernels_of(reach.chain).forward.run(q)
+        rows = reach.rows(reach.grid.locate(T)[:, 0].astype(np.int64))
+        T, quality = T[rows >= 0], reach.best[rows[rows >= 0]]
+        x, y, height = (np.round(T[:, :3, 3] / step).astype(np.int64) + far).T
+        number = ((x * width + y) * width + height) * directions + np.argmax(T[:, :3, 2] @ z.T, axis=1)
+        places = len(np.unique(known // directions))
+        known, inverse = np.unique(np.concatenate([known, number]), return_inverse=True)
+        highest = np.zeros(len(known), np.float32)
+        np.maximum.at(highest, inverse, np.concatenate([best, quality]))
+        best = highest
+        if len(np.unique(known // directions)) - places <= FEW_NEW * places:
+            break
+    cells, first, counts = np.unique(known // directions, return_index=True, return_counts=True)
+    points = np.stack([cells // width**2, cells // width % width, cells % width], axis=1) - far
+    highest = np.maximum.reduceat(best, first) if len(first) else best
+    return MapVoxels(step, step * points.astype(np.float64), highest, (counts / directions).astype(np.float32))
 
 
 def _turns(directions: int, rolls: int) -> Array:

@@ -68,7 +68,7 @@ def constrained_step(
     A = joints.A[rows] / size[rows, None]
     upper = np.concatenate([joints.upper, joints.b[rows] / size[rows]])
     lower = np.concatenate([joints.lower, np.full(len(rows), -np.inf)])
-    dq, multipliers, flag = _minimise(J.T @ J + damping * np.eye(n), -(J.T @ dx), A, upper, lower)
+    dq, multipliers, flag = minimise(J.T @ J + damping * np.eye(n), -(J.T @ dx), A, upper, lower)
     if flag == INFEASIBLE:
         return _empty_step(J)
     if flag != SOLVED:
@@ -118,7 +118,7 @@ def sampled_step(
     return best
 
 
-def _minimise(H: Array, f: Array, A: Array, upper: Array, lower: Array) -> tuple[Array, Array, int]:
+def minimise(H: Array, f: Array, A: Array, upper: Array, lower: Array) -> tuple[Array, Array, int]:
     """min ½ xᵀ H x + fᵀ x between the bounds of x, then of A x: minimiser, multipliers and exit flag of daqp."""
     try:
         import daqp

@@ -46,7 +46,7 @@ class FollowStep:
     """Achieved twist of the tip, in the axes of the desired one, angular first [rad/s, m/s], shape (6,)."""
     status: Following
     nearest: float
-    """Distance of the nearest pair before the step [m], from covering spheres; inf if none is within influence."""
+    """Distance of the nearest pair before the step [m]; inf if none is within influence."""
 
 
 class TwistFollower:

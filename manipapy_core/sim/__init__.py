@@ -1,10 +1,11 @@
-"""Physics simulation with PyBullet: robots and objects, commands with a watchdog, scenes, stereo cameras, still images.
+"""Physics simulation with MuJoCo or PyBullet: robots and objects, commands with a watchdog, scenes, cameras, images.
 
-PyBullet is loaded when the first world opens; it comes with `pip install 'manipapy[sim]'`.
+The engine is loaded when the first world opens; both come with `pip install 'manipapy[sim]'`.
 """
 
 from .camera import Pinhole, StereoCamera, StereoFrame, look_at
 from .drive import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
+from .engine import DEFAULT_SIMULATOR, SimContact, Simulator
 from .errors import (
     CommandRefused,
     NameTaken,
@@ -20,12 +21,13 @@ from .render.png import png_bytes, write_png
 from .render.replica import RenderReplica
 from .render.stereo_process import StereoProcess
 from .render.still_image import render
-from .robot import JointStates, SimContact, SimRobot
+from .robot import JointStates, SimRobot
 from .scene import GroundPlane, Scene, SceneObject, Table, Texture
 from .scene_file import bundled_scenes, object_from_mapping, read_scene
 from .world import SimSnapshot, SimWorld
 
 __all__ = [
+    "DEFAULT_SIMULATOR",
     "CommandRefused",
     "DriveMode",
     "DriveSettings",
@@ -48,6 +50,7 @@ __all__ = [
     "SimSnapshot",
     "SimWorld",
     "SimulationUnavailable",
+    "Simulator",
     "SnapshotError",
     "StereoCamera",
     "StereoFrame",

@@ -3,18 +3,21 @@
 Every joint is in one of four modes. EFFORT applies the commanded effort. VELOCITY and POSITION follow a reference
 within the joint's velocity and acceleration limits. HOLD brakes the joint and then holds it by gravity compensation and
 a stiff servo, never by zero effort. A joint whose effort or velocity command times out goes to HOLD: the last torque of
-a controller that died does not stay applied.
+a controller that died does not stay applied. As in a real drive, efforts may be limited in their rate, and efforts that
+would make the arm too fast trip the drive: all joints brake and are held, until commands arrive that hold the arm.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import dynamics
 from ..errors import InputError, UnknownJoint
 from ..model.chain import Chain
 from ..typing import Array
@@ -42,6 +45,8 @@ class HoldReason(enum.IntEnum):
     """The last command timed out."""
     REQUESTED = 3
     """A hold was requested."""
+    OVERSPEED = 4
+    """The commanded efforts would have made a joint too fast."""
 
 
 class ResumePolicy(enum.Enum):
@@ -60,12 +65,20 @@ class DriveSettings:
     velocity_timeout: float = 0.100
     """The same for a velocity command [s]. Position commands do not time out."""
     resume: ResumePolicy = ResumePolicy.ENABLE
+    effort_rise_time: float = 0.0
+    """Shortest time in which a commanded effort rises from zero to its limit [s]; 0: at once."""
+    overspeed: float = math.inf
+    """Share of the velocity limit that commanded efforts may cause; efforts that would cause more trip the drive."""
 
     def __post_init__(self) -> None:
         for name in ("command_timeout", "velocity_timeout"):
             value = getattr(self, name)
             if not value > 0.0:
                 raise InputError(f"{name} is {value!r}; give a positive number of seconds (inf disables it)")
+        if not 0.0 <= self.effort_rise_time < math.inf:
+            raise InputError(f"effort_rise_time is {self.effort_rise_time!r}; give a number of seconds, 0 or more")
+        if not self.overspeed > 0.0:
+            raise InputError(f"overspeed is {self.overspeed!r}; give a positive share (inf disables it)")
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,10 @@ class DriveStatus:
     """Joints whose last command, or whose effort in the last step, was clipped to a limit."""
     timeouts: int
     """Number of command timeouts since the start."""
+    trips: int
+    """Number of trips by overspeed since the start."""
+    last_trip: str
+    """Joint and speed of the last trip; empty if there was none."""
     refusals: int
     """Number of refused commands since the start."""
     last_refusal: str
@@ -88,6 +105,11 @@ class DriveStatus:
 
 CACHED_SELECTIONS = 64
 """Maximum number of cached lists of joint names."""
+
+RESUME_TIME = 0.02
+"""A tripped drive takes commands again whose acceleration changes the speed within this time [s] by less than"""
+RESUME_SHARE = 0.1
+"""this share of the velocity limit, while the arm moves no faster than that."""
 
 Measure = Callable[[], tuple[Array, Array]]
 
@@ -126,8 +148,9 @@ class Drive:
             DriveMode.POSITION: (limits.lower, limits.upper),
         }
         self._selections: dict[tuple[str, ...], np.ndarray] = {}
-        self._timeouts = self._refusals = 0
-        self._last_refusal = ""
+        self._timeouts = self._refusals = self._trips = 0
+        self._last_refusal = self._last_trip = ""
+        self._gravity, self._zeros = gravity_base, np.zeros(chain.n)
         self.reset(np.zeros(chain.n))
         self.settings = settings
 
@@ -142,6 +165,12 @@ class Drive:
         # Half a step of tolerance: times are sums of steps.
         self._timeout[DriveMode.EFFORT] = settings.command_timeout - 0.5 * self._time_step
         self._timeout[DriveMode.VELOCITY] = settings.velocity_timeout - 0.5 * self._time_step
+        limits = self._chain.limits
+        self._most_change = np.full(self._chain.n, np.inf)
+        """Largest change of a commanded effort in one step [N m or N], shape (n,)."""
+        if settings.effort_rise_time > 0.0:
+            self._most_change = limits.effort * (self._time_step / settings.effort_rise_time)
+        self._fastest = settings.overspeed * limits.velocity
         self._mode_changed()
 
     @property
@@ -152,6 +181,7 @@ class Drive:
     @state.setter
     def state(self, state: DriveState) -> None:
         self._state = state
+        self._qd_before: Array | None = None
         self._mode_changed()
 
     def reset(self, q: Array) -> None:
@@ -195,6 +225,8 @@ class Drive:
             raise refusal from None
         state, (lower, upper) = self.state, self._bounds[mode]
         given = np.minimum(np.maximum(wanted, lower[which]), upper[which])
+        if self._tripped:
+            self._end_trip(mode, given, which, measure)
         entering = which[state.mode[which] != mode]
         if entering.size:
             state.mode[entering] = mode
@@ -226,20 +258,70 @@ class Drive:
             qd: Measured velocities [rad/s or m/s], shape (n,).
             time: Now [s].
         """
+        try:
+            return self._efforts(q, qd, time)
+        finally:
+            self._qd_before = qd
+
+    def _efforts(self, q: Array, qd: Array, time: float) -> Array:
         state = self.state
         if time > self._next_check:
             self._hold_timed_out(time)
-        if self._all_effort:
-            state.effort[:] = state.command
-            return state.effort
         servo = state.mode != DriveMode.EFFORT
+        before = state.effort.copy()
+        given = np.minimum(np.maximum(state.command, before - self._most_change), before + self._most_change)
+        if not servo.all() and self._causes_overspeed(q, qd, np.where(servo, before, given), ~servo):
+            servo = state.mode != DriveMode.EFFORT
+        if not servo.any():
+            state.effort[:] = given
+            return state.effort
         to_position, at_velocity = state.mode == DriveMode.POSITION, state.mode == DriveMode.VELOCITY
         r, rd, rdd = state.reference.advance(q, qd, state.command, to_position, at_velocity, self._time_step)
-        wanted = self._servo.efforts(q, qd, r, rd, rdd, servo, state.reference.braking, state.command)
+        wanted = self._servo.efforts(q, qd, r, rd, rdd, servo, state.reference.braking, given)
         limit = self._chain.limits.effort
         state.effort[:] = np.minimum(np.maximum(wanted, -limit), limit)
         state.limited[servo] = (state.effort != wanted)[servo]
         return state.effort
+
+    def _causes_overspeed(self, q: Array, qd: Array, effort: Array, commanded: np.ndarray) -> bool:
+        """Trips the drive if efforts would make a commanded joint too fast within the next step; whether it did."""
+        if self.settings.overspeed == math.inf:
+            return False
+        both = np.stack([effort, self.state.effort])
+        model = dynamics.forward_dynamics(self._chain, [q, q], [qd, qd], both, gravity=self._gravity)
+        # The last acceleration was measured, so that contacts count; the model tells what the change of effort adds.
+        change = qd - self._qd_before if self._qd_before is not None else self._zeros
+        speed = np.abs(qd + change + self._time_step * (model[0] - model[1]))
+        # Joints that the drive holds (a light finger at its end stop) do not count.
+        # Faster already: the efforts of a controller that brakes the arm are better than a trip.
+        beyond = commanded & (speed > self._fastest) & (speed > np.abs(qd))
+        if not beyond.any():
+            return False
+        j = int(np.argmax(np.where(beyond, speed / self._fastest, 0.0)))
+        self._trips += 1
+        self._last_trip = (
+            f"the efforts would move joint {self._chain.joint_names[j]!r} at {speed[j]:.3g}, "
+            f"above {self._fastest[j]:.3g} ({self.settings.overspeed:g} of its velocity limit)"
+        )
+        self._hold(np.arange(self._chain.n), HoldReason.OVERSPEED)
+        return True
+
+    def _end_trip(self, mode: DriveMode, given: Array, which: np.ndarray, measure: Measure) -> None:
+        """Ends a trip if a command holds the arm and the arm rests.
+
+        Raises:
+            CommandRefused: It does not.
+        """
+        q, qd = measure()
+        change = np.zeros_like(q)
+        if mode is DriveMode.EFFORT:
+            effort = self.state.effort.copy()
+            effort[which] = given
+            change = RESUME_TIME * dynamics.forward_dynamics(self._chain, q, qd, effort, gravity=self._gravity)
+        if (np.maximum(np.abs(change), np.abs(qd)) > RESUME_SHARE * self._chain.limits.velocity).any():
+            self._refusals += 1
+            self._last_refusal = f"the drive has tripped: {self._last_trip}; it takes commands again that hold the arm"
+            raise CommandRefused(self._last_refusal)
 
     def _hold_timed_out(self, time: float) -> None:
         expired = time - self.state.stamp > self._timeout[self.state.mode]
@@ -250,7 +332,7 @@ class Drive:
 
     def _mode_changed(self) -> None:
         """Update values that depend only on modes and commands."""
-        self._all_effort = bool((self.state.mode == DriveMode.EFFORT).all())
+        self._tripped = bool((self.state.reason == HoldReason.OVERSPEED).any())
         # New commands only postpone timeouts, so none expires before this time.
         self._next_check = float(np.min(self.state.stamp + self._timeout[self.state.mode]))
 
@@ -262,6 +344,8 @@ class Drive:
             held={name: HoldReason(why) for name, why in zip(names, state.reason) if why != HoldReason.NONE},
             limited=tuple(name for name, limited in zip(names, state.limited) if limited),
             timeouts=self._timeouts,
+            trips=self._trips,
+            last_trip=self._last_trip,
             refusals=self._refusals,
             last_refusal=self._last_refusal,
         )

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import dynamics
+from ..errors import InputError, UnknownLink
 from ..model.robot import Robot
 from ..typing import Array
-from .bullet import BulletClient
-from .bullet_robot import BulletRobot
 from .drive import Drive, DriveMode, DriveSettings, DriveState, DriveStatus
+from .engine import Engine, SimContact
 from .errors import NotSimulable
 
 
@@ -33,60 +33,35 @@ class JointStates:
     """Effort applied by the drives in the last step, after limits [N m or N], shape (n,); 0 for mimic joints."""
 
 
-@dataclass(frozen=True)
-class SimContact:
-    """A contact of a link with another link or object."""
-
-    link: str
-    other: str
-    """Name of the other object or link."""
-    force: float
-    """Along the normal [N]."""
-    depth: float
-    """Penetration depth [m]; negative for a gap."""
-
-
 class SimRobot:
     """One robot in a `SimWorld`, created by `add_robot`."""
 
     def __init__(
         self,
-        client: BulletClient,
+        engine: Engine,
         name: str,
         robot: Robot,
         T_world_base: Array,
         settings: DriveSettings,
         *,
-        gravity_world: Array,
-        time_step: float,
         clock: Callable[[], float],
         lock: threading.RLock,
-        visuals: bool,
-        name_of_body: Callable[[int, int], str],
     ):
         self.name, self.robot = name, robot
         self.chain = robot.tree()
         """The whole robot with every joint free; all arrays are in its joint order."""
         self.T_world_base = T_world_base
         """Pose of the root link [m], shape (4, 4)."""
-        self._client, self._clock, self._lock = client, clock, lock
-        self._visuals, self._name_of_body = visuals, name_of_body
+        self._clock, self._lock = clock, lock
         self._require_mass()
-        gravity_base = np.ascontiguousarray(T_world_base[:3, :3].T @ gravity_world)
-        self._drive = Drive(self.chain, gravity_base, time_step, settings)
-        self._load()
+        gravity_base = np.ascontiguousarray(T_world_base[:3, :3].T @ engine.gravity)
+        self._drive = Drive(self.chain, gravity_base, engine.time_step, settings)
+        self._body = engine.add_robot(name, robot, self.chain, T_world_base)
         self._home = self._body.nearest_to_zero()
         self.reset()
 
-    def _load(self) -> None:
-        """Create the body in PyBullet, also after a reset of the world."""
-        self._body = BulletRobot(
-            self._client, self.robot, self.chain, self.T_world_base, visuals=self._visuals, collisions=True
-        )
-        self._body.prepare_physics()
-
     def _require_mass(self) -> None:
-        """Refuse joints that move no mass: PyBullet would return NaN for them."""
+        """Refuse joints that move no mass: engines return NaN for them or refuse them."""
         inertia = dynamics.mass_matrix(self.chain, np.zeros(self.chain.n)).diagonal()
         massless = [name for name, value in zip(self.chain.joint_names, inertia) if not value > 0.0]
         if massless:
@@ -96,11 +71,6 @@ class SimRobot:
     def joint_names(self) -> tuple[str, ...]:
         """Joints that take commands, without mimic joints; the order of arrays without names."""
         return self.chain.joint_names
-
-    @property
-    def body_id(self) -> int:
-        """PyBullet's number of this robot."""
-        return self._body.id
 
     @property
     def settings(self) -> DriveSettings:
@@ -172,14 +142,32 @@ class SimRobot:
     def contacts(self) -> tuple[SimContact, ...]:
         """Contacts of all links in the last step."""
         with self._lock:
-            found = []
-            for point in self._client.getContactPoints(self._body.id):
-                body_a, body_b, link_a, link_b = point[1:5]
-                if body_a != self._body.id:
-                    body_b, link_a, link_b = body_a, link_b, link_a
-                link, other = self._body.link_name(link_a), self._name_of_body(body_b, link_b)
-                found.append(SimContact(link, other, force=float(point[9]), depth=-float(point[8])))
-            return tuple(found)
+            return tuple(self._body.contacts())
+
+    def push(self, link: str, force: ArrayLike, point: ArrayLike) -> None:
+        """Push a link during the next step.
+
+        Args:
+            link: Name.
+            force: In the world frame [N], shape (3,).
+            point: Where it acts, in the world frame [m], shape (3,).
+        """
+        F, p = np.asarray(force, dtype=np.float64), np.asarray(point, dtype=np.float64)
+        for name, value in (("force", F), ("point", p)):
+            if value.shape != (3,) or not np.isfinite(value).all():
+                raise InputError(f"{name} is {value.tolist()}; give three finite numbers")
+        if link not in self.robot.links:
+            raise UnknownLink(link, list(self.robot.links))
+        with self._lock:
+            self._body.push(link, F, p)
+
+    def self_contacts(self) -> tuple[SimContact, ...]:
+        """Pairs of links that touch or overlap now, without those that a joint or nothing separates; force 0.
+
+        The physics do not stop a robot at itself.
+        """
+        with self._lock:
+            return tuple(self._body.self_contacts())
 
     def reset(self, q: ArrayLike | Mapping[str, float] | None = None) -> None:
         """Set joint positions at rest, clear all commands and hold.
@@ -197,13 +185,13 @@ class SimRobot:
     def _actuate(self) -> None:
         """Apply the efforts for the next step."""
         q, qd = self._body.positions_and_velocities()
-        self._body.apply_efforts(self._drive.efforts(q, qd, self._clock()))
+        self._body.apply_efforts(self._drive.efforts(q, qd, self._clock()), q, qd)
 
     def _positions(self) -> Array:
         return self._body.positions_and_velocities()[0]
 
     def _save(self) -> DriveState:
-        """State of the drive, which PyBullet does not save."""
+        """State of the drive, which the engine does not save."""
         return self._drive.state.copy()
 
     def _restore(self, saved: DriveState) -> None:

@@ -7,21 +7,21 @@ give bitwise the same motion. All methods are thread-safe.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..dynamics import GRAVITY
-from ..errors import InputError
+from ..errors import InputError, ShapeError
 from ..model.robot import Robot
 from ..typing import Array
-from .bullet import BulletClient
 from .drive import DriveSettings, DriveState
+from .engine import Simulator, chosen_simulator, open_engine
 from .errors import NameTaken, SnapshotError
-from .objects import BulletObjects
 from .robot import SimRobot
 from .scene import Scene, SceneObject, pose_from
 from .world_view import WorldContent, WorldView
@@ -32,7 +32,7 @@ class SimSnapshot:
     """A saved state of one world; valid until a robot or object is added or removed, or the world is reset."""
 
     steps: int
-    bullet_state: int
+    engine_state: Any
     drives: dict[str, DriveState]
     """By robot."""
     world: int
@@ -44,13 +44,25 @@ class SimSnapshot:
 class SimWorld:
     """Physics of robots and objects. Close it, or use it in a `with` statement."""
 
-    def __init__(self, *, gravity: ArrayLike = GRAVITY, time_step: float = 0.001, gui: bool = False):
+    def __init__(
+        self,
+        *,
+        gravity: ArrayLike = GRAVITY,
+        time_step: float = 0.001,
+        simulator: Simulator | str | None = None,
+        gui: bool = False,
+    ):
         """Open an empty world.
 
         Args:
             gravity: In the world frame [m/s²], shape (3,).
             time_step: Length of a step [s], a whole number of nanoseconds.
-            gui: Open PyBullet's window.
+            simulator: Physics engine, "mujoco" or "pybullet"; `DEFAULT_SIMULATOR` if not given. If it is not
+                installed, the other one is used with a warning.
+            gui: Open the window of the engine.
+
+        Raises:
+            SimulationUnavailable: No engine is installed, or its window cannot open.
         """
         self.gravity = np.array(gravity, dtype=np.float64)
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
@@ -60,21 +72,10 @@ class SimWorld:
         self.step_ns = round(time_step * 1e9)
         self.time_step = self.step_ns * 1e-9
         self._lock = threading.RLock()
-        self._client = BulletClient(gui=gui)
-        self._visuals = gui
-        self._set_up_physics()
+        self._engine = open_engine(chosen_simulator(simulator), self.gravity, self.time_step, gui=gui)
         self._robots: dict[str, SimRobot] = {}
-        self._objects = BulletObjects(self._client, collisions=True, visuals=gui)
-        self._order: list[tuple[str, str]] = []
         self._steps = self._version = self._epoch = 0
         self._paused = False
-
-    def _set_up_physics(self) -> None:
-        client = self._client
-        client.setGravity(*self.gravity.tolist())
-        client.setTimeStep(self.time_step)
-        # Otherwise the order of contacts, and so the last bits, depend on the history before a restore.
-        client.setPhysicsEngineParameter(deterministicOverlappingPairs=1)
 
     def _changed(self) -> None:
         """The content changed: renderers must reload it, and saved states are invalid."""
@@ -84,14 +85,18 @@ class SimWorld:
     def close(self) -> None:
         """Close the simulation; a second call does nothing."""
         with self._lock:
-            self._client.close()
-            self._objects.close()
+            self._engine.close()
 
     def __enter__(self) -> SimWorld:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def simulator(self) -> Simulator:
+        """The physics engine."""
+        return self._engine.simulator
 
     @property
     def time_ns(self) -> int:
@@ -109,7 +114,7 @@ class SimWorld:
             for _ in range(count):
                 for robot in self._robots.values():
                     robot._actuate()
-                self._client.stepSimulation()
+                self._engine.step()
                 self._steps += 1
 
     def tick(self) -> bool:
@@ -161,22 +166,17 @@ class SimWorld:
             if name in self._robots:
                 raise NameTaken("robot", name)
             added = SimRobot(
-                self._client,
+                self._engine,
                 name,
                 robot,
                 T,
                 DriveSettings() if settings is None else settings,
-                gravity_world=self.gravity,
-                time_step=self.time_step,
                 clock=lambda: self.time,
                 lock=self._lock,
-                visuals=self._visuals,
-                name_of_body=self._name_of_body,
             )
             if q is not None:
                 added.reset(q)
             self._robots[name] = added
-            self._order.append(("robot", name))
             self._changed()
             return added
 
@@ -193,37 +193,60 @@ class SimWorld:
             NameTaken: There is an object of that name.
         """
         with self._lock:
-            self._objects.add(item)
-            self._order.append(("object", item.name))
+            self._engine.add_object(item)
             self._changed()
 
     def remove(self, name: str) -> None:
         """Remove an object from the world."""
         with self._lock:
-            self._objects.remove(name)
-            self._order.remove(("object", name))
+            self._engine.remove_object(name)
             self._changed()
 
     def objects(self) -> dict[str, SceneObject]:
         """Every object by name, as spawned."""
         with self._lock:
-            return dict(self._objects.described)
+            return dict(self._engine.objects)
+
+    def draw_path(self, points: ArrayLike, *, radius: float = 0.005, colour: ArrayLike = (1.0, 0.5, 0.0)) -> list[int]:
+        """Draws a line through points in PyBullet's window, which touches nothing; `reset` removes it.
+
+        Args:
+            points: In the world frame [m], shape (points, 3).
+            radius: [m]
+            colour: Red, green, blue from 0 to 1.
+
+        Returns:
+            Numbers of its parts, for `erase`; MuJoCo draws none.
+        """
+        table, rgba = np.asarray(points, dtype=np.float64), [*np.asarray(colour, dtype=np.float64).tolist(), 1.0]
+        if table.ndim != 2 or table.shape[1] != 3:
+            raise ShapeError("points", "(points, 3)", table.shape)
+        with self._lock:
+            drawn = self._engine.draw_path(table, radius, rgba)
+            self._changed()
+        return drawn
+
+    def erase(self, drawn: Sequence[int]) -> None:
+        """Removes what `draw_path` has drawn."""
+        with self._lock:
+            self._engine.erase(drawn)
+            self._changed()
 
     def object_pose(self, name: str) -> Array:
         """Ground truth T_world_object, shape (4, 4)."""
         with self._lock:
-            return self._objects.pose(name)
+            return self._engine.object_pose(name)
 
     def object_twist(self, name: str) -> Array:
         """Ground truth velocity of an object in world axes, angular first [rad/s, m/s], shape (6,)."""
         with self._lock:
-            return self._objects.twist(name)
+            return self._engine.object_twist(name)
 
     def place(self, name: str, T_world_object: ArrayLike) -> None:
         """Move an object to a pose, at rest."""
         T = pose_from("T_world_object", T_world_object)
         with self._lock:
-            self._objects.place(name, T)
+            self._engine.place_object(name, T)
 
     def reset(self, *, time: bool = False) -> None:
         """Move all present objects and robots back to their start poses.
@@ -234,17 +257,9 @@ class SimWorld:
             time: Also reset the time to zero. Otherwise it continues, as ROS nodes on simulated time expect.
         """
         with self._lock:
-            # PyBullet keeps old contacts when bodies are moved back; only a rebuilt world, in the same order,
-            # repeats bitwise.
-            self._client.resetSimulation()
-            self._set_up_physics()
-            self._objects.clear_bodies()
-            for kind, name in self._order:
-                if kind == "object":
-                    self._objects.rebuild(name)
-                else:
-                    self._robots[name]._load()
-                    self._robots[name].reset()
+            self._engine.reset()
+            for robot in self._robots.values():
+                robot.reset()
             self._epoch += 1
             if time:
                 self._steps = 0
@@ -253,13 +268,13 @@ class SimWorld:
         """Save the state of all robots and objects; the motion after a restore repeats bitwise."""
         with self._lock:
             drives = {name: robot._save() for name, robot in self._robots.items()}
-            return SimSnapshot(self._steps, self._client.saveState(), drives, id(self), self._epoch)
+            return SimSnapshot(self._steps, self._engine.save(), drives, id(self), self._epoch)
 
     def discard(self, snapshot: SimSnapshot) -> None:
         """Free the memory of a saved state."""
         with self._lock:
             if snapshot.world == id(self) and snapshot.epoch == self._epoch:
-                self._client.removeState(snapshot.bullet_state)
+                self._engine.discard(snapshot.engine_state)
 
     def restore(self, snapshot: SimSnapshot) -> None:
         """Restore a saved state, time included.
@@ -272,7 +287,7 @@ class SimWorld:
                 raise SnapshotError("it belongs to another world")
             if snapshot.epoch != self._epoch:
                 raise SnapshotError("robots or objects were added or removed, or the world was reset, in between")
-            self._client.restoreState(snapshot.bullet_state)
+            self._engine.restore(snapshot.engine_state)
             for name, saved in snapshot.drives.items():
                 self._robots[name]._restore(saved)
             self._steps = snapshot.steps
@@ -281,17 +296,11 @@ class SimWorld:
         """Current joint positions and object poses, for a renderer."""
         with self._lock:
             q = {name: robot._positions() for name, robot in self._robots.items()}
-            poses = {name: self._objects.pose(name) for name in self._objects.described}
+            poses = {name: self._engine.object_pose(name) for name in self._engine.objects}
             return WorldView(self.time_ns, self._version, q, poses)
 
     def content_and_view(self) -> tuple[WorldContent, WorldView]:
         """Robots and objects, for a renderer, and their poses at the same instant."""
         with self._lock:
             robots = {name: (robot.robot, robot.T_world_base.copy()) for name, robot in self._robots.items()}
-            return WorldContent(self._version, robots, dict(self._objects.described)), self.view()
-
-    def _name_of_body(self, body: int, link: int) -> str:
-        for robot in self._robots.values():
-            if robot.body_id == body:
-                return f"{robot.name}/{robot._body.link_name(link)}"
-        return self._objects.name_of(body) or f"body {body}"
+            return WorldContent(self._version, robots, dict(self._engine.objects)), self.view()

@@ -1,7 +1,7 @@
 """Trajectories, splines, SE(3) curves and motion bounds, shared by planning, control and nodes."""
 
 from .batches import joint_trajectories
-from .bounds import BrakingLimits, MissingLimit, MotionBounds, motion_bounds
+from .bounds import BrakingLimits, MotionBounds, motion_bounds
 from .joint_trajectory import JointTrajectory, TimeScaling, concatenated, joint_trajectory
 from .se3 import PoseTrajectory, interpolate_pose, line_poses, line_trajectory, screw_trajectory
 from .spline import Segment, Spline
@@ -9,7 +9,6 @@ from .spline import Segment, Spline
 __all__ = [
     "BrakingLimits",
     "JointTrajectory",
-    "MissingLimit",
     "MotionBounds",
     "PoseTrajectory",
     "Segment",

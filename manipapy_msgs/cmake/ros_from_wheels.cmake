@@ -34,3 +34,25 @@ function(drop_missing_include_folders)
   endforeach()
 endfunction()
 cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL drop_missing_include_folders)
+
+# Leaves out the C++ half of the interfaces that follow, which takes most of the time: Python uses the C half. Called
+# after the last find_package().
+macro(without_cpp)
+  list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "_cpp:")
+endmacro()
+
+# build_along(<package>): compiles a package beside this one now, makes it visible to find_package() and installs it
+# together with this one.
+function(build_along package)
+  set(source "${CMAKE_CURRENT_SOURCE_DIR}/../${package}")
+  set(build "${CMAKE_CURRENT_BINARY_DIR}/${package}")
+  set(prefix "${CMAKE_CURRENT_BINARY_DIR}/along")
+  foreach(step
+      "-S;${source};-B;${build};-G;${CMAKE_GENERATOR};-DCMAKE_BUILD_TYPE=Release;-DBUILD_TESTING=OFF;-DCMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM};-DPython3_EXECUTABLE=${Python3_EXECUTABLE};-DCMAKE_INSTALL_PREFIX=${prefix};--no-warn-unused-cli"
+      "--build;${build};--target;install")
+    execute_process(COMMAND "${CMAKE_COMMAND}" ${step} COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  list(PREPEND CMAKE_PREFIX_PATH "${prefix}")
+  set(CMAKE_PREFIX_PATH "${CMAKE_PREFIX_PATH}" PARENT_SCOPE)
+  install(DIRECTORY "${build}/../along/" DESTINATION . USE_SOURCE_PERMISSIONS)
+endfunction()

@@ -1,4 +1,4 @@
-"""The commands of `manipapy` that need ROS: up, plan, move, state, hold, reset.
+"""The commands of `manipapy` that need ROS: up, plan, move, state, teleop, hold, reset, secure.
 
 `manipapy_core.cli` finds `register` through the entry points of the package. rclpy and the messages are imported by
 the commands themselves, so that the others work without ROS.
@@ -7,6 +7,8 @@ the commands themselves, so that the others work without ROS.
 from __future__ import annotations
 
 import importlib.util
+import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
@@ -18,12 +20,15 @@ from manipapy_core.errors import InputError, ManipapyError
 from .description import BringupMode, HandOff, Options, describe
 
 if TYPE_CHECKING:
+    from manipapy_msgs.msg import MotionRequest
+
     from ..client.robot import RobotClient
 
 console = Console(highlight=False, soft_wrap=True)
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
 Seconds = Annotated[Optional[float], typer.Option(help="Stop after so long [s]; default: on Ctrl-C.")]  # noqa: UP045
+Texts = Optional[list[str]]  # noqa: UP045
 
 Values = Annotated[Optional[list[str]], typer.Argument(help="Numbers, also negative ones.")]  # noqa: UP045
 Joints = Annotated[bool, typer.Option("--joints", help="The numbers are joint positions [rad or m], base first.")]
@@ -52,16 +57,27 @@ def register(app: typer.Typer) -> None:
     app.command(context_settings={"ignore_unknown_options": True})(move)
     app.command(context_settings={"ignore_unknown_options": True})(plan)
     app.command()(state)
+    app.command()(teleop)
     app.command()(hold)
     app.command()(reset)
+    app.command()(secure)
 
 
 def up(
-    robot: Annotated[str, typer.Option(help="A name from config/, or a URDF or xacro file.")] = "ur5",
-    xacro_args: Annotated[str, typer.Option(help="For a xacro file: name:=value, separated by spaces.")] = "",
+    robot: Annotated[str, typer.Option(help="A name from config/, a URDF or xacro file, or a robot folder.")] = "ur5",
+    tip: Annotated[str, typer.Option(help="Link at the end of the arm; default: that of the arm found.")] = "",
+    base: Annotated[str, typer.Option(help="Link that stays still; default: that of the arm found.")] = "",
+    limits: Annotated[str, typer.Option(help="Limits file, in the layout of MoveIt's joint_limits.yaml.")] = "",
+    package_path: Annotated[Texts, typer.Option(help="Folder searched for package:// references; repeatable.")] = None,
+    xacro_arg: Annotated[Texts, typer.Option(help="For a xacro file: name:=value; repeatable.")] = None,
+    lock: Annotated[
+        Texts, typer.Option(help="Joint outside the arm, such as a torso: name:=value; repeatable.")
+    ] = None,
+    ignore_missing_meshes: Annotated[bool, typer.Option(help="Shapes without a mesh file never collide.")] = False,
+    xacro_args: Annotated[str, typer.Option(help="All of --xacro-arg in one text, separated by spaces.")] = "",
     mode: Annotated[BringupMode, typer.Option(help="Source of joint_states.")] = BringupMode.SIM,
     namespace: Namespace = "",
-    scene: Annotated[str, typer.Option(help="Scene of a simulated arm; empty for none.")] = "table",
+    scene: Annotated[str, typer.Option(help="Scene of a simulated arm; empty for none.")] = "auto",
     params_file: Annotated[str, typer.Option(help="Parameters that override config/<robot>.yaml.")] = "",
     use_sim_time: Annotated[Optional[bool], typer.Option(help="Default: as the mode needs it.")] = None,  # noqa: UP045
     hand_off: Annotated[HandOff, typer.Option(help="Interface to real hardware.")] = HandOff.TRAJECTORY,
@@ -71,21 +87,36 @@ def up(
     on_failure: Annotated[str, typer.Option(help="When a node dies: stop or restart.")] = "stop",
     autostart: Annotated[bool, typer.Option(help="Configure and activate.")] = True,
     log_level: Annotated[str, typer.Option(help="debug, info, warn, error or fatal.")] = "info",
-    gui: Annotated[bool, typer.Option(help="Show PyBullet's window.")] = False,
+    simulator: Annotated[
+        str, typer.Option(help="Physics engine of a simulated arm: mujoco or pybullet; default: mujoco.")
+    ] = "",
+    gui: Annotated[bool, typer.Option(help="Show the window of the physics engine.")] = False,
     planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
     perception: Annotated[bool, typer.Option(help="Also start perception: stereo images to obstacles.")] = False,
     capability: Annotated[bool, typer.Option(help="Also start capability: polytopes of the tip.")] = False,
+    servo: Annotated[bool, typer.Option(help="Also start the servo: the arm follows twists, jogs and poses.")] = False,
     viewer: Annotated[bool, typer.Option(help="Also start the viewer, a web page of this machine.")] = False,
     real_time_factor: Annotated[float, typer.Option(help="Simulated seconds per second.")] = 1.0,
     seconds: Seconds = None,
+    stop_timeout: Annotated[float, typer.Option(help="Time for nodes to end before they are killed [s].")] = 2.0,
 ) -> None:
     """Start model server, controller and a simulated, mocked or real arm, and supervise them."""
     _require_ros()
+    from ..common.security import require_security
+    from .start import with_free_start
     from .supervisor import run_bringup
+
+    require_security()
 
     options = Options(
         robot=robot,
-        xacro_args=xacro_args,
+        xacro_args=" ".join([xacro_args, *map(shlex.quote, xacro_arg or ())]).strip(),
+        base=base,
+        tip=tip,
+        limits=limits,
+        package_paths=tuple(package_path or ()),
+        locked_joints=" ".join(lock or ()),
+        ignore_missing_meshes=ignore_missing_meshes,
         mode=mode,
         namespace=namespace,
         use_sim_time=use_sim_time,
@@ -96,58 +127,64 @@ def up(
         law=law,
         collision_forecast=collision_forecast,
         log_level=log_level,
+        simulator=simulator,
         gui=gui,
         planner=planner,
         perception=perception,
         capability=capability,
+        servo=servo,
         viewer=viewer,
         real_time_factor=real_time_factor,
     )
-    bringup = describe(options)
-    code = run_bringup(bringup, policy=on_failure, autostart=autostart, seconds=seconds, console=console)
+    describe(options)  # refuses options that contradict each other before anything is built
+    bringup = describe(with_free_start(options, lambda line: console.print(f"[bold cyan]manipapy[/] {escape(line)}")))
+    code = run_bringup(
+        bringup,
+        policy=on_failure,
+        autostart=autostart,
+        seconds=seconds,
+        console=console,
+        stop_timeout=stop_timeout,
+    )
     raise typer.Exit(code)
 
 
-def move(
-    values: Values = None,
-    joints: Joints = False,
-    pose: Pose = False,
-    named: Named = "",
-    straight: Straight = False,
-    namespace: Namespace = "",
-    speed: Speed = 0.3,
-    planner: PlannerName = "",
-) -> None:
-    """Move around obstacles: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `--pose 0.4 0.1 0.5 0 1 0 0`."""
-    numbers = _numbers(values or [])
-    _require_ros()
-    from ..client.goal_text import motion_request
+def _goal_command(act: Callable[[RobotClient, MotionRequest], None]) -> Callable[..., None]:
+    """A command with the options of a goal, that does something with the request made from them."""
 
-    with _robot(namespace) as robot:
-        request = motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner)
-        with console.status("planning") as line:
-            text, error = robot.move(request, lambda phase, share: line.update(f"{phase} {100 * share:.0f} %"))
+    def command(
+        values: Values = None,
+        joints: Joints = False,
+        pose: Pose = False,
+        named: Named = "",
+        straight: Straight = False,
+        namespace: Namespace = "",
+        speed: Speed = 0.3,
+        planner: PlannerName = "",
+    ) -> None:
+        numbers = _numbers(values or [])
+        _require_ros()
+        from ..client.goal_text import motion_request
+
+        with _robot(namespace) as robot:
+            act(robot, motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner))
+
+    command.__name__, command.__doc__ = act.__name__, act.__doc__
+    return command
+
+
+@_goal_command
+def move(robot: RobotClient, request: MotionRequest) -> None:
+    """Move around obstacles: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `--pose 0.4 0.1 0.5 0 1 0 0`."""
+    with console.status("planning") as line:
+        text, error = robot.move(request, lambda phase, share: line.update(f"{phase} {100 * share:.0f} %"))
     console.print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
 
 
-def plan(
-    values: Values = None,
-    joints: Joints = False,
-    pose: Pose = False,
-    named: Named = "",
-    straight: Straight = False,
-    namespace: Namespace = "",
-    speed: Speed = 0.3,
-    planner: PlannerName = "",
-) -> None:
+@_goal_command
+def plan(robot: RobotClient, request: MotionRequest) -> None:
     """Plan a motion without moving, and print its duration and the planning times."""
-    numbers = _numbers(values or [])
-    _require_ros()
-    from ..client.goal_text import motion_request
-
-    with _robot(namespace) as robot:
-        request = motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner)
-        console.print(robot.plan(request))
+    console.print(robot.plan(request))
 
 
 def state(
@@ -169,6 +206,20 @@ def state(
                 return
 
 
+def teleop(
+    namespace: Namespace = "",
+    speed: Annotated[float, typer.Option(help="Speed of the tip at the start [m/s]; + and - change it.")] = 0.1,
+) -> None:
+    """Drive the arm with the keyboard; needs `manipapy up --servo`."""
+    if not 0.0 < speed <= 0.5:
+        raise InputError(f"speed is {speed}; give a speed above 0, at most 0.5 m/s")
+    with _robot(namespace) as robot:
+        from ..servo.teleop import Teleop, drive
+
+        chain = robot.chain
+        drive(Teleop(robot.client.node, chain.base, chain.tip, chain.joint_names), speed)
+
+
 def hold(namespace: Namespace = "") -> None:
     """Bring the arm to rest."""
     with _robot(namespace) as robot:
@@ -179,6 +230,19 @@ def reset(namespace: Namespace = "") -> None:
     """End a stop of the guard."""
     with _robot(namespace) as robot:
         console.print(escape(robot.arm.reset()))
+
+
+def secure(
+    keystore: Annotated[str, typer.Argument(help="Folder of the keys; made if there is none.")],
+) -> None:
+    """Make keys of DDS security (SROS2) for the nodes, and print the environment that uses them."""
+    _require_ros()
+    from pathlib import Path
+
+    from ..common.security import make_keys
+
+    for name, value in make_keys(Path(keystore)).items():
+        print(f"export {name}={shlex.quote(value)}")
 
 
 def _numbers(words: list[str]) -> list[float]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from manipapy_core.errors import InputError
+from manipapy_core.model import RobotFolder
 
 from ..common.names import (
     MAX_REAL_TIME_FACTOR,
@@ -23,9 +24,11 @@ from ..common.names import (
     local_discovery,
 )
 
-Value = bool | int | float | str
+Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
 PACKAGE = "manipapy"
 FORECAST_POLICIES = ("off", "use", "require")
+SIMULATORS = ("mujoco", "pybullet")
+"""Values of manipapy_core.sim.Simulator, without its import."""
 LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
@@ -33,7 +36,7 @@ class BringupMode(enum.Enum):
     """Source of `joint_states`."""
 
     SIM = "sim"
-    """PyBullet, controlled by efforts at 1 kHz."""
+    """A physics simulation, controlled by efforts at 1 kHz."""
     MOCK = "mock"
     """A mock with the interfaces of ros2_control, which follows every trajectory exactly."""
     HARDWARE = "hardware"
@@ -58,17 +61,32 @@ class Options:
     """Options of a bringup: the arguments of `manipapy up` and of the launch files."""
 
     robot: str = "ur5"
-    """A robot with a file of that name in config/, or the path of a URDF or xacro file."""
+    """A robot with a file of that name in config/, the path of a URDF or xacro file, or a robot folder."""
     xacro_args: str = ""
     """Arguments of a xacro file: name:=value, separated by spaces."""
+    base: str = ""
+    """Link that stays still; empty: that of the parameters, or of the arm found."""
+    tip: str = ""
+    """Link at the end of the arm; empty: that of the parameters, or of the arm found."""
+    limits: str = ""
+    """Limits file."""
+    package_paths: tuple[str, ...] = ()
+    """Folders searched for package:// references of meshes."""
+    locked_joints: str = ""
+    """Positions of joints outside the arm: name:=value, separated by spaces."""
+    ignore_missing_meshes: bool = False
+    """Check no collisions of shapes whose mesh is not found."""
+    initial_positions: tuple[float, ...] = ()
+    """Where a simulated or mocked arm starts, and its home [rad or m]; empty: as the parameters say."""
     mode: BringupMode = BringupMode.SIM
     namespace: str = ""
     use_sim_time: bool | None = None
     """None: as the mode needs it."""
     params_file: str = ""
     """Parameter file that overrides config/<robot>.yaml."""
-    scene: str = "table"
-    """Scene of a simulated arm: a bundled scene, a file, or empty for none."""
+    scene: str = "auto"
+    """Scene of a simulated arm: a bundled scene, a file, or empty for none; auto: table for a robot of config/, none
+    for others, which may not stand on one."""
     hand_off: HandOff = HandOff.TRAJECTORY
     far_side_timeout: float = 0.0
     """Time without an effort command after which the real arm holds by itself [s]; needed for `HandOff.EFFORT`."""
@@ -77,14 +95,18 @@ class Options:
     collision_forecast: str = "use"
     """Collision forecasts where controller and planner run: off (no collision_monitor), use or require."""
     log_level: str = "info"
+    simulator: str = ""
+    """Physics engine of a simulated arm: mujoco or pybullet; empty: that of the parameters, or the default."""
     gui: bool = False
-    """Show PyBullet's window."""
+    """Show the window of the physics engine."""
     planner: bool = True
     """Also start the planner."""
     perception: bool = False
     """Also start perception: the simulation gets a stereo camera; a real arm needs one."""
     capability: bool = False
     """Also start capability, which publishes polytopes."""
+    servo: bool = False
+    """Also start servo, which moves the arm by twists, joint velocities and pose targets."""
     viewer: bool = False
     """Also start the viewer, a web page of this machine."""
     real_time_factor: float = 1.0
@@ -156,16 +178,15 @@ def describe(options: Options) -> Bringup:
         BringupError: Options that contradict each other, or files that do not exist.
     """
     _check(options)
+    scene = options.scene
+    if scene == "auto":
+        scene = "table" if options.robot in configured_robots() else ""
     files = tuple(str(path) for path in (_robot_file(options.robot), _user_file(options)) if path is not None)
     simulated = options.mode is BringupMode.SIM
     use_sim_time = simulated if options.use_sim_time is None else options.use_sim_time
     # rclpy subscribes to /clock; each of several simulations has a clock of its own.
     remappings = (("/clock", "clock"),) if simulated and absolute_namespace(options.namespace) else ()
-    common: dict[str, Value] = {"use_sim_time": use_sim_time}
-    if _robot_file(options.robot) is None:
-        common["robot"] = options.robot
-    if options.xacro_args:
-        common["xacro_args"] = options.xacro_args
+    common: dict[str, Value] = {"use_sim_time": use_sim_time, **_robot_parameters(options)}
 
     def node(executable: str, **parameters: Value) -> NodeSpec:
         return NodeSpec(executable, {**common, **parameters}, files, remappings)
@@ -183,7 +204,10 @@ def describe(options: Options) -> Bringup:
         if options.perception:
             camera = {"camera.enabled": True, "camera.rate": 4.0, "camera.encoding": "mono8"}
         pace: dict[str, Value] = {"real_time_factor": float(options.real_time_factor)}
-        bridge = node("sim_bridge", use_sim_time=False, scene=options.scene, gui=options.gui, **pace, **camera)
+        own: dict[str, Value] = {"scene": scene, "gui": options.gui, "command_source": "controller"}
+        if options.simulator:
+            own["simulator"] = options.simulator
+        bridge = node("sim_bridge", use_sim_time=False, **own, **pace, **camera)
         nodes: Sequence[NodeSpec] = (bridge, model_server, node("controller", **law))
         action, holds = own_action, (own_hold,)
     elif options.hand_off is HandOff.EFFORT:
@@ -194,7 +218,7 @@ def describe(options: Options) -> Bringup:
         action, holds = f"{TRAJECTORY_CONTROLLER}/follow_joint_trajectory", ()
     if options.planner:
         # The planner knows the simulated scene; with perception, movable objects are perceived instead.
-        known: dict[str, Value] = {"scene": options.scene, "scene_movable": not options.perception}
+        known: dict[str, Value] = {"scene": scene, "scene_movable": not options.perception}
         nodes = (*nodes, node("planner", **(known if simulated else {})))
         # A trajectory controller of ros2_control does not take forecasts: there is nothing to monitor for.
         if monitored and any(spec.executable == "controller" for spec in nodes):
@@ -205,6 +229,10 @@ def describe(options: Options) -> Bringup:
         nodes = (*nodes, node("perception", **checks))
     if options.capability:
         nodes = (*nodes, node("capability"))
+    if options.servo:
+        controlled = any(spec.executable == "controller" for spec in nodes)
+        topic = "controller/joint_stream" if controlled else f"{TRAJECTORY_CONTROLLER}/joint_trajectory"
+        nodes = (*nodes, node("servo", command_topic=topic))
     if options.viewer:
         nodes = (*nodes, node("viewer"))
     return Bringup(options, tuple(nodes), action, holds, local_discovery())
@@ -230,6 +258,8 @@ def yaml_scalar(value: Value) -> str:
     """A value for `-p name:=value`: strings are quoted, or `007` and `on` would become numbers and booleans."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(yaml_scalar, value))}]"
     if isinstance(value, str):
         escaped = value.replace("'", "''")
         return f"'{escaped}'"
@@ -237,8 +267,26 @@ def yaml_scalar(value: Value) -> str:
 
 
 def _robot_file(robot: str) -> Path | None:
-    """Parameter file of a configured robot; None for a description file, whose parameters the user gives."""
-    return configured_robots().get(robot)
+    """Parameter file of a configured robot or of a robot folder; None for a description file."""
+    known = configured_robots().get(robot)
+    folder = RobotFolder.at(robot) if known is None else None
+    return known if folder is None else folder.config
+
+
+def _robot_parameters(options: Options) -> dict[str, Value]:
+    """Parameters of every node that select robot and arm; those that are not set stay with the files."""
+    given: dict[str, Value] = {
+        "robot": "" if options.robot in configured_robots() else str(Path(options.robot).absolute()),
+        "xacro_args": options.xacro_args,
+        "base_link": options.base,
+        "tip_link": options.tip,
+        "limits": options.limits and str(Path(options.limits).absolute()),
+        "package_paths": tuple(str(Path(path).absolute()) for path in options.package_paths),
+        "locked_joints": options.locked_joints,
+        "ignore_missing_meshes": options.ignore_missing_meshes,
+        "initial_positions": options.initial_positions,
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def _user_file(options: Options) -> Path | None:
@@ -262,13 +310,21 @@ def _check(options: Options) -> None:
         raise BringupError(
             f"collision_forecast is {options.collision_forecast!r}; choose {', '.join(FORECAST_POLICIES)}"
         )
+    if options.simulator not in ("", *SIMULATORS):
+        raise BringupError(f"simulator is {options.simulator!r}; choose {', '.join(SIMULATORS)}")
     known = configured_robots()
     if options.xacro_args and options.robot in known:
         raise BringupError(f"xacro_args are for a xacro file; {options.robot!r} is a bundled robot, which takes none")
-    if options.robot not in known and not Path(options.robot).is_file():
+    if options.robot not in known and RobotFolder.at(options.robot) is None and not Path(options.robot).is_file():
         raise BringupError(
-            f"no robot {options.robot!r}: neither a file nor one of {', '.join(sorted(known)) or 'none'} in config/"
+            f"no robot {options.robot!r}: neither a file, nor a robot folder, nor one of "
+            f"{', '.join(sorted(known)) or 'none'} in config/"
         )
+    if options.limits and not Path(options.limits).is_file():
+        raise BringupError(f"limits {options.limits!r} does not exist; give the path of a YAML file")
+    for folder in options.package_paths:
+        if not Path(folder).is_dir():
+            raise BringupError(f"package path {folder!r} is not a folder; correct or remove it")
     if options.hand_off is HandOff.EFFORT and options.mode is BringupMode.MOCK:
         raise BringupError("the mock accepts trajectories only; leave hand_off out, or use mode sim")
     if options.hand_off is HandOff.EFFORT and options.mode is BringupMode.HARDWARE and options.far_side_timeout <= 0.0:

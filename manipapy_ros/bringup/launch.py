@@ -32,6 +32,7 @@ from .description import (
     FORECAST_POLICIES,
     LOG_LEVELS,
     PACKAGE,
+    SIMULATORS,
     Bringup,
     BringupError,
     BringupMode,
@@ -41,24 +42,35 @@ from .description import (
     config_folders,
     describe,
 )
+from .start import with_free_start
 
 TRUTHS = ["true", "false"]
 
 
-def arguments(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode)) -> list[DeclareLaunchArgument]:
-    """The arguments of all launch files, with the default of `mode`."""
+def arguments(
+    mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode), robot: str = "ur5"
+) -> list[DeclareLaunchArgument]:
+    """The arguments of all launch files, with the defaults of `mode` and `robot`."""
 
     def argument(name: str, default: str, text: str, choices: Sequence[str] | None = None) -> DeclareLaunchArgument:
         return DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
 
     return [
-        argument("robot", "ur5", "A robot of config/, or a URDF or xacro file"),
+        argument("robot", robot, "A robot of config/, a URDF or xacro file, or a robot folder"),
         argument("xacro_args", "", "For a xacro file: name:=value, separated by spaces"),
+        argument("base", "", "Link that stays still; empty: that of the arm found"),
+        argument("tip", "", "Link at the end of the arm; empty: that of the arm found"),
+        argument("limits", "", "Limits file"),
+        argument("package_paths", "", "Folders searched for package:// references, separated by colons"),
+        argument("locked_joints", "", "Joints outside the arm: name:=value, separated by spaces"),
+        argument("ignore_missing_meshes", "false", "Shapes without a mesh file never collide", TRUTHS),
         argument("mode", mode.value, "Source of joint_states", [m.value for m in modes]),
         argument("namespace", "", "Namespace of all nodes, for several robots"),
         argument("use_sim_time", "auto", "Take the time from /clock; auto: in mode sim", ["auto", *TRUTHS]),
         argument("params_file", "", "Parameters that override config/<robot>.yaml"),
-        argument("scene", "table", "Scene of a simulated arm: a bundled scene, a file, or empty"),
+        argument(
+            "scene", "auto", "Scene of a simulated arm: a bundled scene, a file, or empty; auto: table, if bundled"
+        ),
         argument("law", "", "Control law; empty: that of the parameters"),
         argument("collision_forecast", "use", "Slow and hold before contact", FORECAST_POLICIES),
         argument("hand_off", HandOff.TRAJECTORY.value, "Interface to real hardware", [h.value for h in HandOff]),
@@ -67,17 +79,21 @@ def arguments(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMod
         argument("planner", "true", "Also start the planner", TRUTHS),
         argument("capability", "false", "Also start capability: polytopes of the tip", TRUTHS),
         argument("perception", "false", "Also start perception: stereo images to obstacles", TRUTHS),
+        argument("servo", "false", "Also start the servo: the arm follows twists, jogs and poses", TRUTHS),
         argument("viewer", "false", "Also start the viewer, a web page of this machine", TRUTHS),
         argument("real_time_factor", "1.0", "Simulated seconds per second; below 1 for slow machines"),
-        argument("gui", "false", "Show PyBullet's window", TRUTHS),
+        argument("simulator", "", "Physics engine of a simulated arm; empty: mujoco", ["", *SIMULATORS]),
+        argument("gui", "false", "Show the window of the physics engine", TRUTHS),
         argument("autostart", "true", "Configure and activate in order", TRUTHS),
         argument("log_level", "info", "Of all nodes", LOG_LEVELS),
     ]
 
 
-def bringup_description(mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode)) -> LaunchDescription:
+def bringup_description(
+    mode: BringupMode, modes: Sequence[BringupMode] = tuple(BringupMode), robot: str = "ur5"
+) -> LaunchDescription:
     """A launch description: the arguments, and the nodes for them."""
-    return LaunchDescription([*arguments(mode, modes), OpaqueFunction(function=_entities)])
+    return LaunchDescription([*arguments(mode, modes, robot), OpaqueFunction(function=_entities)])
 
 
 def options_from(context: LaunchContext) -> Options:
@@ -90,6 +106,12 @@ def options_from(context: LaunchContext) -> Options:
     return Options(
         robot=text("robot"),
         xacro_args=text("xacro_args"),
+        base=text("base"),
+        tip=text("tip"),
+        limits=text("limits"),
+        package_paths=tuple(filter(None, text("package_paths").split(os.pathsep))),
+        locked_joints=text("locked_joints"),
+        ignore_missing_meshes=text("ignore_missing_meshes") == "true",
         mode=BringupMode(text("mode")),
         namespace=text("namespace"),
         use_sim_time=None if use_sim_time == "auto" else use_sim_time == "true",
@@ -101,23 +123,38 @@ def options_from(context: LaunchContext) -> Options:
         law=text("law"),
         collision_forecast=text("collision_forecast"),
         log_level=text("log_level"),
+        simulator=text("simulator"),
         gui=text("gui") == "true",
         planner=text("planner") == "true",
         perception=text("perception") == "true",
         capability=text("capability") == "true",
+        servo=text("servo") == "true",
         viewer=text("viewer") == "true",
     )
 
 
-def rviz_node(namespace: str, use_sim_time: bool) -> Node:
-    """RViz with the layout of this package."""
+def rviz_node(namespace: str, use_sim_time: bool, group: str = "arm") -> Node:
+    """RViz with the layout of this package.
+
+    Args:
+        group: Planning group whose marker MoveIt's panel moves; RViz solves its kinematics itself.
+    """
+    kinematics = {
+        "kinematics_solver": "kdl_kinematics_plugin/KDLKinematicsPlugin",
+        "kinematics_solver_search_resolution": 0.005,
+        "kinematics_solver_timeout": 0.05,
+    }
     layout = next(path for folder in config_folders() if (path := folder / "manipapy.rviz").is_file())
     return Node(
         package="rviz2",
         executable="rviz2",
         namespace=namespace,
         arguments=["-d", str(layout)],
-        parameters=[{"use_sim_time": use_sim_time}],
+        # The SRDF comes on the latched topic robot_description_semantic.
+        parameters=[
+            {"use_sim_time": use_sim_time},
+            {f"robot_description_kinematics.{group}.{name}": value for name, value in kinematics.items()},
+        ],
         remappings=[(f"/{name}", name) for name in ("tf", "tf_static", "robot_description", "clock")],
         output="log",
     )
@@ -132,7 +169,8 @@ def _number(name: str, text: str) -> float:
 
 def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     options = options_from(context)
-    bringup = describe(options)
+    describe(options)  # refuses options that contradict each other before anything is built
+    bringup = describe(with_free_start(options, print))
     nodes = [_lifecycle_node(bringup, spec) for spec in bringup.nodes]
     entities: list[LaunchDescriptionEntity] = [
         SetEnvironmentVariable(name, value) for name, value in bringup.environment.items() if name not in os.environ

@@ -83,6 +83,11 @@ class ManagedProcess:
         return not self._reaped
 
     @property
+    def exit_code(self) -> int | None:
+        """Exit code, negative the signal that ended the process; None while it runs."""
+        return None if self.is_running else self._process.returncode
+
+    @property
     def cause(self) -> str:
         """How it ended, with its last output."""
         if self.is_running:
@@ -116,7 +121,9 @@ class ManagedProcess:
 
 
 def stop_all(children: Iterable[ManagedProcess], *, timeout: float) -> list[ManagedProcess]:
-    """End processes with SIGINT, then with SIGKILL.
+    """End processes with SIGTERM, then with SIGKILL.
+
+    Not with SIGINT: a node that still imports its packages would end with a traceback.
 
     Args:
         timeout: Between the two [s].
@@ -126,7 +133,7 @@ def stop_all(children: Iterable[ManagedProcess], *, timeout: float) -> list[Mana
     """
     children = list(children)
     for child in children:
-        child.signal(signal.SIGINT)
+        child.signal(signal.SIGTERM)
     deadline = time.monotonic() + timeout
     while any(child.is_running for child in children) and time.monotonic() < deadline:
         time.sleep(0.01)

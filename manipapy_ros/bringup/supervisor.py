@@ -18,14 +18,16 @@ from rich.console import Console
 from rich.markup import escape
 from std_srvs.srv import Trigger
 
+from manipapy_core.checks import positive
 from manipapy_core.errors import InputError, ManipapyError
 
 from ..client.session import GivenUp, NoAnswer, Refused, RosSession
 from .description import Bringup, NodeSpec
 from .managed_process import ManagedProcess, stop_all
 
-TRANSITION_TIMEOUT = 60.0
-"""For a node to appear, and for each transition [s]: the first compilation for a robot takes seconds."""
+TRANSITION_TIMEOUT = 120.0
+"""For a node to appear, and for each transition [s]: the first compilation and collision body of a robot take seconds,
+on a busy machine a minute."""
 STOP_TIMEOUT = 2.0
 """For processes to end after Ctrl-C, before they are killed [s]."""
 HOLD_TIMEOUT = 0.3
@@ -62,6 +64,7 @@ class Supervisor:
         bringup: What to start.
         policy: What to do when a node dies.
         autostart: Configure and activate; otherwise nodes wait for `ros2 lifecycle set`.
+        stop_timeout: Time for processes to end before they are killed [s].
         log: Prints a line about the bringup.
         on_output: Called with node and line for all output of the nodes, from other threads.
         stop_requested: Whether the user has asked for the end; called often.
@@ -73,11 +76,13 @@ class Supervisor:
         *,
         policy: Policy = Policy.STOP,
         autostart: bool = True,
+        stop_timeout: float = STOP_TIMEOUT,
         log: Callable[[str], None] = print,
         on_output: Callable[[str, str], None] = lambda node, line: print(f"[{node}] {line}"),
         stop_requested: Callable[[], bool] = lambda: False,
     ):
         self.bringup, self.policy, self.autostart = bringup, policy, autostart
+        self.stop_timeout = positive(stop_timeout, "stop_timeout", "s")
         self._log, self._on_output, self._stop_requested = log, on_output, stop_requested
         self.children: dict[str, ManagedProcess] = {}
         """By name of the node."""
@@ -155,9 +160,12 @@ class Supervisor:
         if running:
             if self.autostart:
                 self.hold()
-            late = stop_all(reversed(running), timeout=STOP_TIMEOUT)
+            late = stop_all(reversed(running), timeout=self.stop_timeout)
             for child in late:
-                self._log(f"{child.name} did not end within {STOP_TIMEOUT:g} s and was killed")
+                self._log(f"{child.name} did not end within {self.stop_timeout:g} s and was killed")
+            for child in running:
+                if child not in late and child.exit_code != 0:
+                    self._log(f"{child.name} {child.cause}")
         self.client.close()
         self.children = {}
 
@@ -227,12 +235,21 @@ class StopRequest:
             signal.raise_signal(number)
 
 
-def run_bringup(bringup: Bringup, *, policy: str, autostart: bool, seconds: float | None, console: Console) -> int:
+def run_bringup(
+    bringup: Bringup,
+    *,
+    policy: str,
+    autostart: bool,
+    seconds: float | None,
+    console: Console,
+    stop_timeout: float = STOP_TIMEOUT,
+) -> int:
     """Start a bringup and supervise it until Ctrl-C; returns the exit code.
 
     Args:
         policy: What to do when a node dies, a value of `Policy`.
         seconds: How long to run [s]; None: until Ctrl-C.
+        stop_timeout: Time for nodes to end before they are killed [s].
     """
     try:
         chosen = Policy(policy)
@@ -247,7 +264,13 @@ def run_bringup(bringup: Bringup, *, policy: str, autostart: bool, seconds: floa
         console.print(f"[dim]{escape(f'[{node}]')}[/] {escape(line)}")
 
     supervisor = Supervisor(
-        bringup, policy=chosen, autostart=autostart, log=log, on_output=on_output, stop_requested=stop
+        bringup,
+        policy=chosen,
+        autostart=autostart,
+        stop_timeout=stop_timeout,
+        log=log,
+        on_output=on_output,
+        stop_requested=stop,
     )
     with supervisor:
         try:

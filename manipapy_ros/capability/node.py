@@ -1,14 +1,13 @@
 """The node `capability`: polytopes of the arm at its current configuration, and its reachability map.
 
-Subscribes to `joint_states` and `obstacles`; publishes `~/polytopes` and `~/polytope_markers` while active. Offers
-`~/get_polytopes`, `~/get_sliced_polytope`, and, with a map (parameter map), `~/reachable` and `~/place_base`; the map
-itself is on `~/map`, latched, as points coloured by quality. The topic `~/linearisation_limit` sets the parameter
-linearisation.
+Subscribes to `joint_states` and to the planner's world (without a planner, to `obstacles`); publishes `~/polytopes` and
+`~/polytope_markers` while active. Offers `~/get_polytopes`, `~/get_sliced_polytope`, and, with a map (parameter map),
+`~/reachable` and `~/place_base`; the map itself is on `~/map`, latched, as points coloured by quality. The topic
+`~/linearisation_limit` sets the parameter linearisation.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import traceback
@@ -25,24 +24,27 @@ from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics, polytopes, reachability
 from manipapy_core.errors import InputError, ManipapyError
-from manipapy_core.geometry import Box, RobotBody, World
+from manipapy_core.geometry import Box, RobotBody, World, WorldSnapshot
 from manipapy_core.polytopes import Polytope
 from manipapy_core.reachability import ReachMap
 from manipapy_core.typing import Array
 
 from ..common import qos
 from ..common.conversions import optional_by_name, pose_from_matrix, positions_by_name
+from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
+from ..common.object_messages import set_perceived
 from ..common.params import Param, Values
-from ..common.process import run
+from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, compile_kernels
-from ..planner.world import PlannerWorld
+from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..realtime.polled_topics import PolledSubscription
 from .answers import UNITS, ArmCapability, PolytopeQuery, check_reachable, place_base
 from .messages import map_message, polytope_markers, polytope_message
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
+    *WORLD_PARAMETERS,
     Param("polytopes", ["velocity"], f"Polytopes published: {', '.join(UNITS)}", kind=Parameter.Type.STRING_ARRAY,
           live=True),
     Param("rate", 50.0, "Publications per second, at most [Hz]", minimum=0.1, maximum=500.0, live=True),
@@ -66,12 +68,14 @@ class CapabilityNode(ManagedNode):
     def configure(self, values: Values) -> None:
         """Cover the robot with spheres, compile, read the map."""
         model = self.load_robot(values)
+        model.require_collision_meshes()
         compile_kernels(model)
         self._chain = model.chain
         self._map: ReachMap | None = reachability.load_map(str(values["map"]), model.chain) if values["map"] else None
         self._abilities = ArmCapability(model.chain, RobotBody.build(model.robot, model.chain))
         self._latest: JointState | None = None
-        self._world = PlannerWorld(model, lambda: positions_by_name(self._state(), self._chain.joint_names))
+        self._model, self._perceived = model, World()
+        self._follower = self.own(WorldFollower.of(self, values, model.chain.base))
         self._compile(list(values["polytopes"]))
         self._states: PolledSubscription[JointState] = self.own(
             PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
@@ -99,7 +103,7 @@ class CapabilityNode(ManagedNode):
     def deactivate(self) -> None:
         """Stop publishing."""
         self._stop.set()
-        self._thread.join()
+        self.join(self._thread)
 
     def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
         """Refuse polytopes that do not exist; compile new ones ahead of their use."""
@@ -111,7 +115,7 @@ class CapabilityNode(ManagedNode):
         rest, beside, world = np.zeros(self._chain.n), np.eye(4), World()
         beside[:3, 3] = kinematics.forward(self._chain, rest)[:3, 3] + np.array([0.0, 0.0, 0.4])
         world.add("obstacle", Box(np.array([0.1, 0.1, 0.1])), beside)
-        for snapshot in (self._world.snapshot(), world.snapshot()):
+        for snapshot in (World().snapshot(), world.snapshot()):
             self._abilities.polytopes(names, rest, rest, snapshot, self._query())
 
     # Publishing, on a thread of its own.
@@ -134,7 +138,7 @@ class CapabilityNode(ManagedNode):
     def _publish(self, state: JointState) -> None:
         names, query = list(self.values["polytopes"]), self._query()
         q, qd = self._numbers(state)
-        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), query)
+        made = self._abilities.polytopes(names, q, qd, self._world(), query)
         self._polytopes.publish(self._message(made, q, query, state))
         drawn = float(self.values["marker_scale"])
         scales = {"velocity": drawn, "force": 0.1 * drawn, "acceleration": 0.1 * drawn, "motion": 1.0, "reach": 1.0}
@@ -175,7 +179,7 @@ class CapabilityNode(ManagedNode):
         )
         state = request.joints if request.joints.name else self._state()
         q, qd = self._numbers(state)
-        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), query)
+        made = self._abilities.polytopes(names, q, qd, self._world(), query)
         return self._message({name: shape(polytope) for name, polytope in made.items()}, q, query, state)
 
     def _query(self) -> PolytopeQuery:
@@ -200,10 +204,26 @@ class CapabilityNode(ManagedNode):
         return self._map
 
     def _on_obstacles(self, message: ObstacleArray) -> None:
+        if self._follower.received:
+            return
+        frame = message.header.frame_id
         try:
-            self._world.update_perceived(message)
+            T = np.eye(4) if frame in ("", self._chain.base) else self._model.fixed_pose(frame)
+            set_perceived(self._perceived, message, T)
         except InputError as error:
             self.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)
+
+    def _world(self) -> WorldSnapshot:
+        """The planner's world; the perceived obstacles alone where there is no planner."""
+        world = self._follower.snapshot()
+        return world if self._follower.received else self._perceived.snapshot()
+
+    def diagnose(self) -> DiagnosticReport:
+        """Whether the planner's world is up to date."""
+        values = {"world version": str(self._world().version), "objects": str(len(self._world().objects))}
+        if self._follower.problem:
+            return DiagnosticReport(Level.WARN, self._follower.problem, values)
+        return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", values)
 
     def _on_limit(self, message: Float64) -> None:
         result = self.set_parameters([Parameter("linearisation", value=message.data)])[0]
@@ -217,4 +237,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -25,6 +25,7 @@ from unique_identifier_msgs.msg import UUID
 
 from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.model import Chain
+from manipapy_core.model.assumptions import completed_limits
 from manipapy_core.typing import Array
 
 from ..common import qos
@@ -32,15 +33,13 @@ from ..common.conversions import duration_message, positions_by_name
 from ..common.heartbeat import Heartbeat, heartbeat_publisher
 from ..common.names import TRAJECTORY_CONTROLLER
 from ..realtime.polled_topics import PolledSubscription
-from .session import POLL_PERIOD, TIMEOUT, NoAnswer, Refused, RosSession
+from .session import LONGEST_STEP, POLL_PERIOD, TIMEOUT, NoAnswer, Refused, RosSession
 
 OURS = "controller"
 CONTROLLERS = (OURS, TRAJECTORY_CONTROLLER)
 """Nodes that accept trajectories, ours first."""
 MAX_STATE_AGE = 0.02
 """Age up to which a joint state is current [s]."""
-DEFAULT_ACCELERATION = 2.0
-"""Of joints without an acceleration limit [rad/s² or m/s²]."""
 
 
 class MotionFailed(ManipapyError):
@@ -155,11 +154,11 @@ class ArmClient:
         alive: Callable[[], None],
     ) -> None:
         client, label = self.client, f"{self.client.namespace}/{name}"
-        heard = time.monotonic()
+        silent = 0.0
 
         def receive(message: Any) -> None:
-            nonlocal heard
-            heard = time.monotonic()
+            nonlocal silent
+            silent = 0.0
             on_feedback(message.feedback)
 
         goal, goal_id = FollowJointTrajectory.Goal(trajectory=trajectory), UUID(uuid=list(number))
@@ -170,10 +169,14 @@ class ArmClient:
         handle = sent.result()
         if not handle.accepted:
             raise Refused(label, "the goal was rejected; the log of the controller has the reason")
-        ended, cancelled, heard = client.on_thread(handle.get_result_async), False, time.monotonic()
+        ended, cancelled, before = client.on_thread(handle.get_result_async), False, time.monotonic()
+        silent = 0.0
         while not ended.done():
             alive()
-            if time.monotonic() - heard > seconds:
+            # A process that was stopped for a while has not waited: what arrived meanwhile is still to be read.
+            now = time.monotonic()
+            silent, before = silent + min(now - before, LONGEST_STEP), now
+            if silent > seconds:
                 client.on_thread(handle.cancel_goal_async)
                 raise NoAnswer(f"{label}/follow_joint_trajectory", seconds, exists=True)
             if not cancelled and not while_moving():
@@ -232,10 +235,10 @@ def rest_to_rest(chain: Chain, q: ArrayLike, q_goal: ArrayLike, *, speed: float 
     if goal.shape != (chain.n,):
         raise InputError(f"{goal.size} joint positions for {chain.n} joints: {', '.join(chain.joint_names)}")
     distance = np.abs(goal - np.asarray(q, dtype=np.float64))
-    acceleration = np.where(np.isfinite(chain.limits.acceleration), chain.limits.acceleration, DEFAULT_ACCELERATION)
+    limits = completed_limits(chain)
     # Largest velocity and acceleration of s(x) = 10x³ − 15x⁴ + 6x⁵ are 15/8 and 10/√3.
-    by_velocity = 1.875 * distance / (speed * chain.limits.velocity)
-    by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * distance / (speed * acceleration))
+    by_velocity = 1.875 * distance / (speed * limits.velocity)
+    by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * distance / (speed * limits.acceleration))
     duration = max(float(by_velocity.max()), float(by_acceleration.max()), 0.1)
     zeros = [0.0] * chain.n
     point = JointTrajectoryPoint(

@@ -27,6 +27,7 @@ from ..common.robot_loader import (
     robot_from_parameters,
     robot_from_text,
     wait_for_description,
+    with_folder,
 )
 from .arm import ArmClient
 from .goal_text import plan_text
@@ -76,7 +77,7 @@ class RobotClient:
             request = GetParameters.Request(names=names)
             answer = self.client.call(GetParameters, "model_server/get_parameters", request)
             values = dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
-            values["package_paths"] = []
+            values = with_folder({**values, "package_paths": []})
             robot = robot_from_parameters(values)
             if robot is None:
                 robot = robot_from_text(wait_for_description(self.client.node, TIMEOUT, lambda: False), values)

@@ -12,6 +12,7 @@ from typing import Any
 import rclpy
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.action import ActionClient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -20,6 +21,8 @@ from rclpy.signals import SignalHandlerOptions
 from manipapy_core.errors import ManipapyError
 
 from ..common.names import absolute_namespace, local_discovery
+from ..common.security import require_security
+from ..realtime.udp_transport import use_udp_transport
 
 TIMEOUT = 10.0
 """Default timeout [s]; on a busy machine discovery is slow."""
@@ -27,6 +30,8 @@ POLL_PERIOD = 0.01
 """Longest time between two checks of a condition [s]."""
 FIRST_POLL, POLL_GROWTH = 5e-4, 0.1
 """Most answers arrive soon: time to the first check [s], and its growth as a share of the time waited so far."""
+LONGEST_STEP = 0.1
+"""A longer time between two checks counts as this [s]: the process did not run."""
 REPEAT_AFTER = 3.0
 """Time after which a request to a lifecycle node is repeated [s]."""
 GOAL_STATE = {
@@ -73,15 +78,17 @@ class RosSession:
     def __init__(self, name: str, namespace: str = ""):
         for key, value in local_discovery().items():
             os.environ.setdefault(key, value)
+        require_security()
         self.namespace = absolute_namespace(namespace)
         self._context = Context()
-        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self.node = Node(
-            f"{name}_{os.getpid()}",
-            namespace=self.namespace or None,
-            context=self._context,
-            start_parameter_services=False,
-        )
+        with use_udp_transport(shared_memory=True):
+            rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+            self.node = Node(
+                f"{name}_{os.getpid()}",
+                namespace=self.namespace or None,
+                context=self._context,
+                start_parameter_services=False,
+            )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {}
@@ -105,7 +112,7 @@ class RosSession:
         self._executor.wake()
         self._thread.join()
         self._executor.shutdown()
-        self.node.destroy_node()
+        destroy_node(self.node)
         rclpy.try_shutdown(context=self._context)
 
     def on_thread(self, function: Callable[[], Any]) -> Any:
@@ -127,13 +134,15 @@ class RosSession:
         Raises:
             GivenUp: `give_up` returned True before.
         """
-        began = time.monotonic()
+        waited, before = 0.0, time.monotonic()
         while not condition():
             if give_up():
                 raise GivenUp("the wait was ended early")
             if not self._thread.is_alive():
                 raise GivenUp("the thread of the ROS session has died; its traceback is above")
-            waited = time.monotonic() - began
+            # A process that was stopped for a while has not waited: what arrived meanwhile is still to be read.
+            now = time.monotonic()
+            waited, before = waited + min(now - before, LONGEST_STEP), now
             if waited > seconds:
                 return False
             time.sleep(min(POLL_PERIOD, FIRST_POLL + POLL_GROWTH * waited))
@@ -214,3 +223,14 @@ class RosSession:
                 raise Refused(name, "the transition failed; the log above has the reason")
             return
         raise NoAnswer(name, seconds, exists)
+
+
+def destroy_node(node: Node) -> None:
+    """Destroy a node together with its action clients, which rclpy leaves.
+
+    An action client keeps the DDS participant of its node, with its shared memory and its participant id. Once ids on
+    one machine are above 32, processes that use discovery on this machine only do not find each other.
+    """
+    for action in [waitable for waitable in node.waitables if isinstance(waitable, ActionClient)]:
+        action.destroy()
+    node.destroy_node()

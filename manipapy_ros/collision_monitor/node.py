@@ -7,7 +7,6 @@ motion of the arm is covered: planned motions, trajectories sent directly to the
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 
@@ -27,10 +26,10 @@ from ..common.conversions import JointStateReader
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
 from ..common.params import Param, Values
-from ..common.process import run
+from ..common.process import below_loop, end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS
+from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..realtime.polled_topics import PolledSubscription
-from .world_input import WorldInput
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
@@ -39,16 +38,14 @@ PARAMETERS = (
           minimum=1e-3, maximum=1.0),
     Param("margin", 0.005, "Distance to objects that is kept [m]; 0.4 of it along a trajectory that is followed",
           minimum=1e-3, maximum=0.2),
-    Param("self_margin", 0.002, "Distance between links that is kept [m]; 0.4 of it likewise",
+    Param("self_margin", 0.0041, "Distance between links that is kept [m]; 0.4 of it likewise",
           minimum=1e-4, maximum=0.1),
     Param("velocity_noise", 0.02, "Joint velocities below this count as noise [rad/s or m/s]",
           minimum=1e-6, maximum=1.0),
     Param("brake_factor", 2.0, "Deceleration of a hold over that of motion, as guard.brake_factor of the controller",
           minimum=0.1, maximum=100.0),
-    Param("world_topic", "planner/world", "World topic of the planner"),
     Param("path_topic", "controller/path_ahead", "Path-ahead topic of the controller"),
-    Param("world_stale_after", 3.0, "Age of the last world message above which the world is not up to date [s]",
-          minimum=0.1, maximum=3600.0),
+    *WORLD_PARAMETERS,
 )  # fmt: skip
 PATH_STALE_AFTER = 0.15
 """A path ahead that is older than this, by the stamps of joint states, is not used [s]."""
@@ -59,7 +56,11 @@ PRIORITY = 60
 class CollisionMonitorNode(ManagedNode):
     """Publishes forecasts for one arm while the node is active."""
 
+    # The loop shares the interpreter with the executor, and waits for messages of the middleware.
+    realtime = True
+    lean_executor = True
     udp_transport = True
+    executor_priority = below_loop(PRIORITY)
 
     def __init__(self) -> None:
         super().__init__("collision_monitor", PARAMETERS)
@@ -67,6 +68,7 @@ class CollisionMonitorNode(ManagedNode):
     def configure(self, values: Values) -> None:
         """Build the body of the arm and open all topics."""
         model = self.load_robot(values)
+        model.require_collision_meshes()
         chain = model.chain
         body = RobotBody.build(model.robot, chain)
         margin = float(values["margin"])
@@ -85,17 +87,14 @@ class CollisionMonitorNode(ManagedNode):
         self._paths: PolledSubscription[PathAhead] = self.own(
             PolledSubscription(self, PathAhead, str(values["path_topic"]), qos.NEWEST)
         )
-        self._world = self.own(
-            WorldInput(self, str(values["world_topic"]), chain.base, float(values["world_stale_after"]))
-        )
+        self._world = self.own(WorldFollower.of(self, values, chain.base))
         self._publisher = self.own(self.create_publisher(ForecastMessage, "~/forecast", qos.COMMAND))
         self._path: PathPreview | None = None
+        self._trajectory = 0
         self._path_stamp = -np.inf
         self._loop: PeriodicLoop | None = None
         self._compute, self._last, self._arrival = Histogram(), CollisionForecast(1.0), -np.inf
-        # Compiles the kernels before the first forecast.
-        rest = np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper)
-        self._forecaster.forecast(rest, np.zeros(chain.n), self._world.snapshot)
+        self._forecaster.warm_up()
         self.get_logger().info(f"{model}; keeps {1e3 * margin:g} mm from objects")
 
     def activate(self) -> None:
@@ -119,7 +118,7 @@ class CollisionMonitorNode(ManagedNode):
             "forecasts per second": str(spread.count),
             "compute p50 [us]": f"{spread.p50:.0f}",
             "compute p99 [us]": f"{spread.p99:.0f}",
-            "world version": str(self._world.version),
+            "world version": str(self._world.snapshot().version),
             "allowed speed": f"{self._last.speed:.2f}",
             "near": near,
         }
@@ -127,8 +126,8 @@ class CollisionMonitorNode(ManagedNode):
             return DiagnosticReport(Level.OK, "inactive", values)
         if time.monotonic() - self._arrival > 1.0:
             return DiagnosticReport(Level.WARN, self._reader.problem or "no joint states arrive", values)
-        if not self._world.fresh:
-            return DiagnosticReport(Level.WARN, "no up-to-date world: is the planner running?", values)
+        if self._world.problem:
+            return DiagnosticReport(Level.WARN, self._world.problem, values)
         return DiagnosticReport(Level.OK, near or "free", values)
 
     # In the loop.
@@ -139,15 +138,15 @@ class CollisionMonitorNode(ManagedNode):
             return
         began = time.monotonic_ns()
         self._arrival = time.monotonic()
-        self._world.poll()
+        world = self._world.snapshot()
         sec, nanosec = self._reader.stamp
-        self._last = self._forecaster.forecast(
-            self._reader.q.copy(), self._reader.qd.copy(), self._world.snapshot, self._path_at(sec + 1e-9 * nanosec)
-        )
+        path = self._path_at(sec + 1e-9 * nanosec)
+        self._last = self._forecaster.forecast(self._reader.q.copy(), self._reader.qd.copy(), world, path)
         forecast = ForecastMessage(
             speed=self._last.speed,
-            world_version=self._world.version,
+            world_version=world.version,
             world_fresh=self._world.fresh,
+            trajectory=0 if path is None else self._trajectory,
             link=self._last.link,
             object=self._last.other,
         )
@@ -160,7 +159,7 @@ class CollisionMonitorNode(ManagedNode):
         message = self._paths.newest()
         if message is not None and len(message.positions) >= 3 * self._n and not len(message.positions) % self._n:
             rows = np.array(message.positions).reshape(-1, self._n)
-            self._path = PathPreview(rows, message.spacing, message.rate)
+            self._path, self._trajectory = PathPreview(rows, message.spacing, message.rate), message.trajectory
             self._path_stamp = message.stamp.sec + 1e-9 * message.stamp.nanosec
         if self._path is None or not -PATH_STALE_AFTER < stamp - self._path_stamp < PATH_STALE_AFTER:
             return None
@@ -177,4 +176,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

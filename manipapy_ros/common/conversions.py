@@ -142,6 +142,14 @@ def matrix_from_pose(pose: Pose) -> Array:
     return lie.pose(lie.rotation_from_quaternion(quaternion / length), [p.x, p.y, p.z])
 
 
+def names_of_joint_state(serialized: bytes) -> tuple[str, ...]:
+    """Joints that a serialized joint state names; empty if it cannot be read."""
+    try:
+        return tuple(deserialize_message(serialized, JointState).name)
+    except (RuntimeError, UnicodeDecodeError, MemoryError):
+        return ()
+
+
 class JointStateReader:
     """Reads serialized joint states into the same two arrays, a thousand times a second.
 
@@ -225,12 +233,12 @@ class _Layout:
     @classmethod
     def of(cls, serialized: bytes, state: JointState, places: Sequence[int]) -> _Layout | None:
         """Layout of a deserialized message; None if it differs from the one described here."""
-        at = _after_string(_AFTER_STAMP, state.header.frame_id)
-        at = _aligned(at, 4) + _COUNT.size
+        at = after_string(_AFTER_STAMP, state.header.frame_id)
+        at = aligned(at, 4) + _COUNT.size
         for name in state.name:
-            at = _after_string(at, name)
+            at = after_string(at, name)
         positions, velocities = state.position.tobytes(), state.velocity.tobytes()
-        start = _aligned(_aligned(at, 4) + _COUNT.size, 8)
+        start = aligned(aligned(at, 4) + _COUNT.size, 8)
         middle = start + len(positions)
         end = middle + 8 + len(velocities)
         if not serialized.startswith(_PLAIN_CDR):
@@ -256,10 +264,11 @@ class _Layout:
         return np.frombuffer(serialized[self.start : self.end])  # a copy, for alignment
 
 
-def _aligned(offset: int, size: int) -> int:
-    """The next aligned offset for a number of this size, counted from behind the encapsulation header."""
+def aligned(offset: int, size: int) -> int:
+    """The next offset for a number of this size in a serialized message; offsets count the four bytes of its header."""
     return -(-(offset - 4) // size) * size + 4
 
 
-def _after_string(offset: int, text: str) -> int:
-    return _aligned(offset, 4) + _COUNT.size + len(text.encode()) + 1
+def after_string(offset: int, text: str) -> int:
+    """Offset behind a string that begins at the next aligned offset."""
+    return aligned(offset, 4) + _COUNT.size + len(text.encode()) + 1

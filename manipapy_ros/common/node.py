@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -30,11 +31,14 @@ from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import ManipapyError
 
 from . import params, robot_loader
+from .bounds import check_size
 from .diagnostics import DiagnosticReport, Diagnostics, Level
 from .params import Values
 from .process import EXECUTOR_PRIORITY
 from .robot_loader import LoadedRobot
 
+JOIN_TIMEOUT = 0.5
+"""How long the end of a process waits for a thread [s]."""
 Resource = TypeVar("Resource")
 Answer = Callable[[Any, Any], str | None]
 """Fills in the response to a request; a returned text becomes its message."""
@@ -151,7 +155,8 @@ class ManagedNode(LifecycleNode):
     ) -> None:
         """Offer a service, whose response has `success` and `message`, until cleanup.
 
-        A ManipapyError of `answer` becomes a response without success, with the error as message.
+        A ManipapyError of `answer` becomes a response without success, with the error as message; so does a
+        request that is too large.
 
         Args:
             only_active: Refuse requests while the node is not active.
@@ -163,6 +168,7 @@ class ManagedNode(LifecycleNode):
             try:
                 if only_active:
                     self.require_active()
+                check_size(request)
                 text = answer(request, response)
                 response.message = response.message if text is None else text
             except ManipapyError as error:
@@ -172,6 +178,13 @@ class ManagedNode(LifecycleNode):
             return response
 
         self.own(self.create_service(kind, name, respond))
+
+    def join(self, thread: threading.Thread) -> None:
+        """Wait for the end of a daemon thread; while the process is ending, not longer than `JOIN_TIMEOUT`.
+
+        A thread that compiles, or is in another long call, cannot be interrupted; it ends with the process.
+        """
+        thread.join(JOIN_TIMEOUT if self.stop_requested() else None)
 
     def require_active(self) -> None:
         """Raises NotActive unless the node is active."""
@@ -208,9 +221,8 @@ class ManagedNode(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Configure, then the managed entities."""
-        self.values = params.read(self, self.table)
         try:
-            failure = self._attempt("configuring", lambda: self.configure(self.values))
+            failure = self._attempt("configuring", self._configure)
             self.is_configured = failure is None
         finally:
             if not self.is_configured:
@@ -219,6 +231,12 @@ class ManagedNode(LifecycleNode):
             return failure
         self.own(Diagnostics(self, self.hardware_id, self.diagnose))
         return super().on_configure(state)
+
+    def _configure(self) -> None:
+        self.values = params.read(self, self.table)
+        if "robot" in self.values:
+            self.values = robot_loader.with_folder(self.values)
+        self.configure(self.values)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the publishers, then activate."""
@@ -266,6 +284,8 @@ class ManagedNode(LifecycleNode):
         if self.is_configured:
             self._release()
         super().destroy_node()
+        # rclpy leaves it, and with it the DDS participant and its shared memory.
+        self._state_machine.destroy_when_not_in_use()
 
     def _release(self) -> TransitionCallbackReturn | None:
         self.is_configured = False
@@ -306,6 +326,11 @@ class ManagedNode(LifecycleNode):
                 step()
             except ManipapyError as error:
                 self.get_logger().error(f"{doing} failed: {error}")
+                return TransitionCallbackReturn.FAILURE
+            except MemoryError as error:
+                self.get_logger().error(
+                    f"{doing} failed: not enough memory ({error}); simplify the meshes of the robot"
+                )
                 return TransitionCallbackReturn.FAILURE
         return None
 

@@ -18,6 +18,9 @@ STATE = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=10, reliability=Reliab
 NEWEST = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """For loops that need only the newest message: no retransmission, and matches every publisher."""
 
+STATES = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=16, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""As NEWEST, where several nodes may publish: a second one does not push out the messages of the first."""
+
 RECENT = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.BEST_EFFORT)
 """For a history of half a second of joint states, read late."""
 
@@ -29,3 +32,11 @@ LATCHED = ROBOT_DESCRIPTION
 
 SENSOR = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=8, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Images and point clouds: no retransmission, matches every publisher; a few wait for their counterparts."""
+
+CHANGES = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=100,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+"""Numbered changes of latched data: a late subscriber also gets those since the data was last published whole."""

@@ -19,8 +19,8 @@ from ..common import qos
 from ..realtime.polled_topics import PolledSubscription
 
 FORECAST_TOPIC, PATH_TOPIC = "collision_monitor/forecast", "~/path_ahead"
-_FIXED = struct.Struct("<iIdQ?")
-"""Stamp, speed, world version and whether the world is up to date, after the four bytes of the CDR header."""
+_FIXED = struct.Struct("<iIdQ?7xQ")
+"""Stamp, speed, world version, whether the world is up to date, and trajectory, after the four bytes of CDR header."""
 PATH_ROWS = 24
 """Rows of the trajectory ahead."""
 LOOK_AHEAD = 0.4
@@ -41,13 +41,15 @@ class ForecastInput:
             node, CollisionForecast, FORECAST_TOPIC, qos.NEWEST
         )
 
-    def poll(self) -> tuple[float, float, bool, bytes] | None:
-        """Stamp on the clock of joint states [s], speed, whether the world is up to date, and the whole message."""
+    def poll(self) -> tuple[float, float, bool, int, bytes] | None:
+        """Stamp on the clock of joint states [s], speed, whether the world is up to date, number of the trajectory, and
+        the whole message.
+        """
         message = self._forecasts.newest_serialized()
         if message is None:
             return None
-        sec, nanosec, speed, _, fresh = _FIXED.unpack_from(message, 4)
-        return sec + 1e-9 * nanosec, speed, fresh, message
+        sec, nanosec, speed, _, fresh, trajectory = _FIXED.unpack_from(message, 4)
+        return sec + 1e-9 * nanosec, speed, fresh, trajectory, message
 
     def destroy(self) -> None:
         """Unsubscribes."""
@@ -84,9 +86,16 @@ class PathPublisher:
         found = controller.path_ahead(PATH_ROWS, self._spacing)
         if found is None:
             return
-        rows, rate = found
-        positions = array.array("d", rows.tobytes())
-        self._publisher.publish(PathAhead(stamp=stamp, rate=rate, spacing=self._spacing, positions=positions))
+        positions = array.array("d", found.positions.tobytes())
+        self._publisher.publish(
+            PathAhead(
+                stamp=stamp,
+                trajectory=found.trajectory,
+                rate=found.rate,
+                spacing=found.spacing,
+                positions=positions,
+            )
+        )
 
     def destroy(self) -> None:
         """Destroys the publisher."""

@@ -14,15 +14,15 @@ import time
 import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from manipapy_core.control import ArmController, LoopReport, LoopSettings, PeriodicLoop
 from manipapy_core.control.loop import Histogram, Spread, enter_realtime
 
 from ..common import qos
 from ..common.conversions import JointStateReader
-from ..realtime.polled_topics import NumbersPublisher, PolledSubscription
+from ..realtime.polled_topics import NumbersPublisher
 from .collision import ForecastInput, near
+from .state_input import StateInput
 
 EFFORT_TOPIC = "forward_effort_controller/commands"
 POSITION_TOPIC = "forward_position_controller/commands"
@@ -62,10 +62,9 @@ class ControlThread:
         self.controller, self.mode, self.forecasts = controller, mode, forecasts
         self._node, self._settings, self._simulated = node, settings, simulated
         chain = controller.chain
-        self._states: PolledSubscription[JointState] = PolledSubscription(node, JointState, "joint_states", qos.NEWEST)
+        self.states = StateInput(node, chain.joint_names)
         self._efforts = NumbersPublisher(node, EFFORT_TOPIC, qos.COMMAND, chain.n)
         self._positions = NumbersPublisher(node, POSITION_TOPIC, qos.COMMAND, chain.n)
-        self.reader = JointStateReader(chain.joint_names)
         self._state_timeout = controller.settings.guard.state_hold_after
         self._arrival = -np.inf
         self._measured, self._measured_at = 0.0, -np.inf
@@ -79,7 +78,7 @@ class ControlThread:
         """Starts the loop, with a controller that has not ticked yet."""
         self.controller = self._with_forecasts(controller)
         self._arrival = self._measured_at = -np.inf
-        self._states.newest()  # drops joint states from before the start
+        self.states.drop()
         self._loop = PeriodicLoop(self._tick, self._settings, on_failure=self._on_failure, name="control")
         self._loop.start()
 
@@ -99,7 +98,7 @@ class ControlThread:
     def destroy(self) -> None:
         """Ends the thread and destroys all topics."""
         self.stop()
-        self._states.destroy()
+        self.states.destroy()
         self._efforts.destroy()
         self._positions.destroy()
 
@@ -115,9 +114,9 @@ class ControlThread:
         return time.monotonic() - self._arrival
 
     @property
-    def sources(self) -> int:
-        """Number of publishers of joint states."""
-        return self._states.publishers
+    def reader(self) -> JointStateReader:
+        """The last joint state."""
+        return self.states.reader
 
     def report(self) -> LoopReport | None:
         """Timing of the loop since the last call; None while it does not run."""
@@ -139,9 +138,12 @@ class ControlThread:
     # In the loop.
 
     def _tick(self, now: float) -> None:
-        message, reader = self._states.newest_serialized(), self.reader
-        new = message is not None and reader.read(message)
+        states, reader = self.states, self.states.reader
+        new = states.poll(now)
         if new:
+            if states.changed and self._arrival > -np.inf:
+                self.controller.change_source()
+                self._measured_at = -np.inf
             self._arrival = now
             sec, nanosec = reader.stamp
             measured = sec + 1e-9 * nanosec
@@ -163,10 +165,12 @@ class ControlThread:
         found = forecasts.poll()
         if found is None:
             return
-        stamp, speed, fresh, message = found
+        stamp, speed, fresh, trajectory, message = found
         # Joint states without a stamp count as measured on arrival; so do forecasts made from them.
         at = self.loop_time(stamp) if stamp or self._simulated else now
-        forecasts.ahead.update(speed, at, world_fresh=fresh, describe=functools.partial(near, message))
+        forecasts.ahead.update(
+            speed, at, world_fresh=fresh, trajectory=trajectory, describe=functools.partial(near, message)
+        )
 
     def _with_forecasts(self, controller: ArmController) -> ArmController:
         controller.watch_for_collisions(None if self.forecasts is None else self.forecasts.ahead)
@@ -185,10 +189,12 @@ class ControlThread:
 
     def _control(self, now: float, stamp: float) -> None:
         began = time.monotonic_ns()
-        efforts = self.controller.tick(now, self.reader.q, self.reader.qd, stamp)
+        states = self.states
+        efforts = self.controller.tick(now, states.reader.q, states.reader.qd, stamp, disputed=states.disputed)
         self._compute.record(time.monotonic_ns() - began)
+        if efforts is None:
+            return
         if self.mode is ControlMode.POSITION:
-            if self.controller.has_state:
-                self._positions.publish(self.controller.q_ref)
-        elif efforts is not None:
+            self._positions.publish(self.controller.q_ref)
+        else:
             self._efforts.publish(efforts)

@@ -1,16 +1,16 @@
 """The node `controller`: executes joint trajectories by efforts or positions, at 1 kHz, with a safety guard.
 
 Takes `joint_states`, publishes `forward_effort_controller/commands` (or `forward_position_controller/commands`),
-`~/controller_state` and `~/status`. Offers the action `~/follow_joint_trajectory`, the topic `~/joint_trajectory` and
-the services `~/hold`, `~/reset`, `~/set_mode`. Law, gains and speed are parameters that may change at any time. A goal
-that a planner monitors by heartbeats on `~/watch` ends when they stop.
+`~/controller_state` and `~/status`. Offers the action `~/follow_joint_trajectory`, the topics `~/joint_trajectory` and
+`~/joint_stream` (short trajectories of a servo, each in place of the one before) and the services `~/hold`, `~/reset`,
+`~/set_mode`. Law, gains and speed are parameters that may change at any time. A goal that a planner monitors by
+heartbeats on `~/watch` ends when they stop.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import sys
 import time
 from collections.abc import Sequence
 
@@ -22,13 +22,14 @@ from std_srvs.srv import Trigger
 
 from manipapy_core.control import Action, ArmController, ControllerBusy, GoalPhase, Status
 from manipapy_core.errors import InputError
+from manipapy_core.model.arms import gravity_in_base
 from manipapy_core.model.chain import Chain
 from manipapy_core.trajectory import BrakingLimits
 
 from ..common.diagnostics import DiagnosticReport
 from ..common.node import ManagedNode
 from ..common.params import Values
-from ..common.process import at_low_priority, below_loop, run
+from ..common.process import at_low_priority, below_loop, end_process, run
 from .collision import ForecastInput, PathPublisher
 from .control_thread import ControlMode, ControlThread
 from .live_law import LiveLaw
@@ -65,7 +66,15 @@ class ControllerNode(ManagedNode):
         model = self.load_robot(values)
         chain = model.chain
         self._simulated = bool(self.get_parameter("use_sim_time").value)
+        assumed = [a.subject for a in model.robot.assumptions if a.quantity == "mass"]
+        if assumed and not self._simulated:
+            raise InputError(
+                f"the description gives no mass of {', '.join(assumed)}; efforts for a real arm need it: write "
+                "<inertial> elements, or send trajectories to the arm's own controller (hand_off trajectory)"
+            )
         self.executor_priority = below_loop(int(values["priority"]) or None)
+        if not values["gravity"]:
+            values = self.values = {**values, "gravity": gravity_in_base(model.robot, chain).tolist()}
         controller, mode = self._controller(chain, values), _mode(str(values["mode"]))
         ahead = collision_ahead(values, self._simulated)
         forecasts = None if ahead is None else self.own(ForecastInput(self, ahead))
@@ -230,4 +239,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

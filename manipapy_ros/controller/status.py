@@ -116,26 +116,33 @@ def diagnosis(status: ControllerStatus | None) -> DiagnosticReport:
 def _no_state_text(thread: ControlThread) -> str:
     if thread.reader.problem:
         return thread.reader.problem
-    if thread.sources:
+    if thread.states.disputed:
+        return _dispute(thread)
+    if thread.states.publishers:
         return "no joint state has arrived yet, although there is a publisher; is it active, and not paused?"
     return "no joint state has arrived yet, and there is no publisher; start the simulation or the driver"
 
 
 def _hint(thread: ControlThread, check: Check) -> str:
     """Hint on the cause of a stale joint state or a clock error."""
+    if check is Check.SOURCE:
+        return "; " + _dispute(thread)
     if check not in (Check.FRESH, Check.CLOCK):
         return ""
     if thread.reader.problem:
         return f"; {thread.reader.problem}"
     if check is Check.FRESH and thread.silence > 0.5:
-        cause = "its publisher is silent" if thread.sources else "its publisher has gone"
+        cause = "its publisher is silent" if thread.states.publishers else "its publisher has gone"
         cure = "bring the simulation or the driver back, then ~/reset"
         return f"; no joint state for {thread.silence:.1f} s: {cause}; {cure}"
-    if thread.sources > 1:
-        return f"; {thread.sources} nodes publish joint states: give each robot its own namespace or ROS_DOMAIN_ID"
     if abs(to_seconds(thread.stamp) - thread.ros_time()) > CLOCK_MISMATCH:
         return "; joint states and this node use different clocks: set use_sim_time alike for all nodes"
     return ""
+
+
+def _dispute(thread: ControlThread) -> str:
+    names, cure = thread.states.rivals(), "stop all but one, or give each robot its own namespace or ROS_DOMAIN_ID"
+    return f"joint states of this arm come from {' and '.join(names) or 'several nodes'}: {cure}"
 
 
 def _spread(spread: Spread) -> tuple[float, float, float]:

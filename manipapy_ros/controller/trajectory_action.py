@@ -27,6 +27,7 @@ from manipapy_core.control import (
     ValidatedGoal,
 )
 from manipapy_core.errors import ManipapyError
+from manipapy_core.trajectory import JointTrajectory
 
 from ..common.conversions import to_seconds
 from ..common.deferred_action import DeferredActionServer, not_used
@@ -87,12 +88,15 @@ class TrajectoryGoals:
         )
         self._feedback = FeedbackPublisher(node, ACTION, thread.controller.chain.joint_names)
         self._topic = node.create_subscription(TrajectoryMessage, "~/joint_trajectory", self._on_message, 1)
+        self._stream = node.create_subscription(TrajectoryMessage, "~/joint_stream", self._on_stream, 1)
+        self._streamed: ValidatedGoal | None = None
         self._heartbeats = HeartbeatMonitor(node, heartbeat_timeout)
 
     def destroy(self) -> None:
         """Ends all goals and destroys action and topic."""
         self.abandon("the controller is shutting down")
         self._node.destroy_subscription(self._topic)
+        self._node.destroy_subscription(self._stream)
         self._heartbeats.destroy()
         self._feedback.destroy()
         self._server.destroy()
@@ -152,13 +156,27 @@ class TrajectoryGoals:
         except ManipapyError as error:
             self._node.get_logger().error(f"trajectory not executed: {error}")
 
+    def _on_stream(self, message: TrajectoryMessage) -> None:
+        log = self._node.get_logger()
+        last = None if self._streamed is None else self._streamed.outcome
+        if last is not None and last.status is GoalStatus.ABORTED:
+            log.warning(f"stream not executed: {last.text}", throttle_duration_sec=2.0)
+        try:
+            self._streamed = self._thread.controller.stream(self._trajectory(message))
+        except ManipapyError as error:
+            self._streamed = None
+            log.error(f"stream not executed: {error}", throttle_duration_sec=2.0)
+
     def _submit(self, message: TrajectoryMessage, goal: FollowJointTrajectory.Goal | None) -> ValidatedGoal:
+        tolerances = None if goal is None else tolerances_from_goal(goal)
+        return self._thread.controller.submit(self._trajectory(message), tolerances)
+
+    def _trajectory(self, message: TrajectoryMessage) -> JointTrajectory:
         if not self._is_active():
             raise NotActive(self._node.get_fully_qualified_name())
         stamp = to_seconds(message.header.stamp)
         start = None if stamp == 0.0 else self._thread.loop_time(stamp)
-        tolerances = None if goal is None else tolerances_from_goal(goal)
-        return self._thread.controller.submit(trajectory_from_message(message, start), tolerances)
+        return trajectory_from_message(message, start)
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         for entry in self._goals:
@@ -171,6 +189,8 @@ class TrajectoryGoals:
         log = self._node.get_logger()
         if outcome.succeeded:
             log.info("goal reached")
+        elif handle is None and outcome.status is GoalStatus.PREEMPTED:
+            log.debug(outcome.text)  # a stream of trajectories on the topic
         else:
             log.warning(f"goal {outcome.status.value}: {outcome.text}")
         if handle is not None:

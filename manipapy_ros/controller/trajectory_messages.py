@@ -77,6 +77,10 @@ class FeedbackPublisher:
         self._node.destroy_publisher(self._publisher)
 
 
+MAX_TRAJECTORY = 50_000
+"""Points of a trajectory."""
+
+
 def trajectory_from_message(message: TrajectoryMessage, start_time: float | None) -> JointTrajectory:
     """Converts a trajectory message; its values are validated by the controller.
 
@@ -87,6 +91,8 @@ def trajectory_from_message(message: TrajectoryMessage, start_time: float | None
         GoalRefused: Efforts, no positions, or points with different fields.
     """
     points = message.points
+    if len(points) > MAX_TRAJECTORY:
+        raise _invalid(f"the trajectory has {len(points)} points, at most {MAX_TRAJECTORY} are taken; give fewer")
     for index, point in enumerate(points):
         if len(point.effort):
             raise _invalid(f"point {index} has efforts; give positions, and velocities and accelerations if known")

@@ -7,7 +7,6 @@ by action and by topic, under that controller's name. It follows them exactly: n
 from __future__ import annotations
 
 import array
-import sys
 import time
 from collections.abc import Sequence
 
@@ -28,7 +27,7 @@ from ..common import qos
 from ..common.names import TRAJECTORY_CONTROLLER
 from ..common.node import ManagedNode
 from ..common.params import Param, Values
-from ..common.process import run
+from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS
 from ..controller.settings import HEARTBEAT_TIMEOUT
 from ..controller.trajectory_action import TrajectoryGoals
@@ -180,4 +179,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

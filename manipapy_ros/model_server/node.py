@@ -7,7 +7,6 @@ parameter or by topic, takes effect at once; one with errors is refused.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,12 +17,13 @@ from std_msgs.msg import String
 
 from manipapy_core import Robot
 from manipapy_core.errors import ManipapyError
+from manipapy_core.model.assumptions import summary
 
 from ..common import qos, robot_loader
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
 from ..common.params import Param, Values
-from ..common.process import run
+from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, NoDescription, compile_kernels
 from ..realtime.polled_topics import PolledSubscription
 from . import answers
@@ -112,13 +112,15 @@ class ModelServerNode(ManagedNode):
             self._use(model)
 
     def _prepared(self, robot: Robot, values: Values) -> LoadedRobot:
-        model = LoadedRobot.of(robot, values)
+        model = LoadedRobot.of(robot, robot_loader.with_folder(values))
         compile_kernels(model)
         return model
 
     def _use(self, model: LoadedRobot) -> None:
         for warning in model.robot.warnings:
             self.get_logger().warning(warning)
+        if model.robot.assumptions:
+            self.get_logger().warning(f"{summary(model.robot.assumptions)}; manipapy new-robot writes them to a file")
         self.get_logger().info(str(model))
         self._model, self.hardware_id = model, model.robot.name
         if self.is_active:
@@ -213,4 +215,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

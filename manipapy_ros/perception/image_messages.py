@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from stereo_msgs.msg import DisparityImage
 
-from manipapy_core.errors import InputError
 from manipapy_core.perception import BadImage, Camera, Disparity, Points
 
 CHANNELS = {"mono8": (np.uint8, 1), "mono16": (np.uint16, 1), "16UC1": (np.uint16, 1), "32FC1": (np.float32, 1),
@@ -49,30 +48,6 @@ def camera_of(message: CameraInfo) -> Camera:
     return Camera.from_info(
         message.width, message.height, message.k, message.d, message.r, message.p, message.distortion_model
     )
-
-
-def points_of(message: PointCloud2) -> NDArray[np.float32]:
-    """x, y, z [m], shape (height, width, 3) if organised, else (points, 3).
-
-    Raises:
-        InputError: No float32 fields x, y and z.
-    """
-    offsets = {field.name: field.offset for field in message.fields if field.datatype == PointField.FLOAT32}
-    if not {"x", "y", "z"} <= offsets.keys():
-        raise InputError(f"the point cloud has float32 fields {sorted(offsets)}; x, y and z are required")
-    order = ">f4" if message.is_bigendian else "<f4"
-    layout = np.dtype(
-        {"names": ["x", "y", "z"], "formats": [order] * 3, "offsets": [offsets[name] for name in "xyz"],
-         "itemsize": message.point_step}
-    )  # fmt: skip
-    count = message.width * message.height
-    if len(message.data) < count * message.point_step:
-        raise InputError(
-            f"{count} points of {message.point_step} bytes are more than the {len(message.data)} bytes of data"
-        )
-    structured = np.frombuffer(message.data, layout, count)
-    xyz = np.stack([structured[name] for name in "xyz"], axis=-1).astype(np.float32)
-    return xyz.reshape(message.height, message.width, 3) if message.height > 1 else xyz
 
 
 def points_message(points: Points, frame: str, stamp: Time) -> PointCloud2:

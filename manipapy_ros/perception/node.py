@@ -1,13 +1,13 @@
 """The node `perception`: images in, tracked obstacles out.
 
 Subscribes to `left/image_rect`, `right/image_rect` and their `camera_info` (or `image_raw` with the parameter rectify;
-or, by the parameter input, `depth/image_rect` or `points`), `joint_states`, `tf`. Publishes `disparity`, `points2`,
-`~/obstacle_markers` and `obstacles`. Of the frames received during processing only the newest is kept.
+or, by the parameter input, `depth/image_rect` or `points`), `joint_states`, `tf`, and the planner's world, whose
+attached objects are filtered out like the robot. Publishes `disparity`, `points2`, `~/obstacle_markers` and
+`obstacles`. Of the frames received during processing only the newest is kept.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from visualization_msgs.msg import MarkerArray
 from manipapy_core import kinematics
 from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import InputError, ManipapyError
-from manipapy_core.geometry import RobotBody
+from manipapy_core.geometry import AttachedObject, RobotBody
 from manipapy_core.perception import (
     DepthImage,
     Frame,
@@ -43,18 +43,21 @@ from ..common.conversions import positions_by_name, to_nanoseconds
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
 from ..common.params import Param, Values
-from ..common.process import run
-from ..common.robot_loader import ROBOT_PARAMETERS
+from ..common.point_clouds import points_of
+from ..common.process import end_process, run
+from ..common.robot_loader import ROBOT_PARAMETERS, reach_of
 from ..common.tf_buffer import TfBuffer
+from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..realtime.polled_topics import PolledSubscription
-from .image_messages import camera_of, disparity_message, pixels_of, points_message, points_of
+from .image_messages import camera_of, disparity_message, pixels_of, points_message
 from .inputs import ImageSynchronizer, SynchronizedImages
 from .messages import obstacle_markers, obstacles_message
-from .settings import LIVE_PARAMETERS, reach_of, settings_of
+from .settings import LIVE_PARAMETERS, settings_of
 
 INPUTS = ("stereo", "depth", "points")
 PARAMETERS = (
     *ROBOT_PARAMETERS,
+    *WORLD_PARAMETERS,
     Param("input", "stereo", f"Type of the input: {', '.join(INPUTS)}"),
     Param("rectify", False, "Subscribe to left/image_raw and right/image_raw, and rectify them"),
     Param("sync_tolerance", 0.02, "Largest time difference of left and right image [s]", minimum=0.0, maximum=1.0),
@@ -88,10 +91,15 @@ class PerceptionNode(ManagedNode):
         # Threads of OpenCV would compete with the control loops.
         opencv().setNumThreads(1)
         self._chain = model.chain
-        body = None if values["disable_self_filter"] else RobotBody.build(model.robot, model.chain)
+        body = None
+        if not values["disable_self_filter"]:
+            model.require_collision_meshes()
+            body = RobotBody.build(model.robot, model.chain)
         self._reach = reach_of(model.chain)
         self._pipeline = PerceptionPipeline(body=body, settings=settings_of(values, self._reach))
         self._history = JointHistory()
+        self._world = self.own(WorldFollower.of(self, values, model.chain.base))
+        self._attached: tuple[AttachedObject, ...] = ()
         self._calibration: Any = None
         self._problem, self._finished = "no image received yet", -np.inf
         self._last: PerceptionResult | None = None
@@ -130,7 +138,7 @@ class PerceptionNode(ManagedNode):
         self._ending = True
         self._work.set()
         for thread in self._threads:
-            thread.join()
+            self.join(thread)
 
     def _subscribe(self, kind: str, rectify: bool, tolerance: float) -> ImageSynchronizer:
         image = "image_raw" if rectify else "image_rect"
@@ -184,6 +192,7 @@ class PerceptionNode(ManagedNode):
                 continue
             began = time.monotonic()
             try:
+                self._follow_world()
                 frame, frame_id = self._frame(images)
                 result = self._pipeline.feed(frame)
             except ManipapyError as error:
@@ -198,6 +207,15 @@ class PerceptionNode(ManagedNode):
             # Joint states have the same clock, with a finer resolution than simulated time.
             newest_ns = self._history.newest_ns
             self._age = 0.0 if newest_ns is None else 1e-9 * (newest_ns - result.time_ns)
+
+    def _follow_world(self) -> None:
+        """Filter out what the arm carries now; objects on other arms are left to the camera."""
+        attached = tuple(
+            item for item in self._world.snapshot().attached.values() if item.link in self._chain.link_names
+        )
+        if attached != self._attached:
+            self._attached = attached
+            self._pipeline.carry(attached)
 
     def _frame(self, images: SynchronizedImages) -> tuple[Frame, str]:
         first = images.messages[0]
@@ -254,6 +272,8 @@ class PerceptionNode(ManagedNode):
             "dropped frames": str(self._input.dropped),
             "latency [ms]": f"{1e3 * self._latency:.1f}",
             "camera to obstacle [ms]": f"{1e3 * self._age:.1f}",
+            "carried objects": str(len(self._attached)),
+            "world": self._world.problem or "up to date",
         }
         if last is not None:
             numbers |= {
@@ -280,4 +300,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

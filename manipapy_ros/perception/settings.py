@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from rclpy.parameter import Parameter
 
-from manipapy_core import kinematics
 from manipapy_core.errors import InputError
-from manipapy_core.model import Chain
 from manipapy_core.perception import (
     ClusterSettings,
     MatcherSettings,
@@ -111,11 +108,3 @@ def _corner(value: Value, name: str, otherwise: float) -> tuple[float, float, fl
     if len(numbers) != 3:
         raise InputError(f"{name} is {numbers}; give x, y and z [m], or an empty list")
     return (numbers[0], numbers[1], numbers[2])
-
-
-def reach_of(chain: Chain) -> float:
-    """Reach of the arm's links from the base [m]: the maximum over random configurations."""
-    lower, upper = chain.limits.lower, chain.limits.upper
-    low, high = np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
-    q = low + (high - low) * np.random.default_rng(0).random((4000, chain.n))
-    return float(np.linalg.norm(kinematics.link_poses(chain, q)[..., :3, 3], axis=-1).max())

@@ -15,6 +15,7 @@ from manipapy_core.errors import ManipapyError
 from manipapy_core.motion import PlanPhase, PlanResult, PlanStatus
 
 from ..client.session import GivenUp
+from ..common.bounds import check_size
 from ..common.deferred_action import DeferredActionServer, not_used
 from ..common.node import NotActive
 from .execution import MotionOutcome, PlannedMotion
@@ -53,7 +54,6 @@ class PlanningGoals:
         self._is_active, self._show = is_active, show
         self._lock = threading.Lock()
         self._running: dict[bytes, tuple[threading.Thread, threading.Event]] = {}
-        self._moving = threading.Lock()
         self._servers = {
             kind: DeferredActionServer(
                 node,
@@ -115,6 +115,7 @@ class PlanningGoals:
 
         try:
             self._check_accepted()
+            check_size(handle.request)
             request, world = handle.request.request, self._motion.snapshot()
             start = self._requests.whole_start(request)
             q_now = self._motion.positions(cancel) if start is None else start
@@ -134,17 +135,19 @@ class PlanningGoals:
         def feedback(phase: str, progress: float, attempt: int) -> None:
             handle.publish_feedback(Move.Feedback(phase=phase, progress=progress, attempt=attempt))
 
-        if not self._moving.acquire(blocking=False):
+        if not self._motion.moving.acquire(blocking=False):
             text = "another motion is active; cancel it, or wait for its end"
             self._finish(handle, Move.Result(error_code=FAILURE, text=text), None)
             return
         try:
             self._check_accepted()
-            outcome = self._motion.execute(handle.request.request, handle.request.tries, cancel, feedback)
+            check_size(handle.request)
+            request = self._requests.bound(handle.request.request)
+            outcome = self._motion.execute(request, handle.request.tries, cancel, feedback)
         except ManipapyError as error:
             outcome = MotionOutcome(None, str(error))
         finally:
-            self._moving.release()
+            self._motion.moving.release()
         code = FAILURE if outcome.status is None else outcome.status.moveit_code
         result = Move.Result(
             error_code=code,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from control_msgs.action import FollowJointTrajectory
-from manipapy_msgs.msg import MotionRequest
 from sensor_msgs.msg import JointState
 
+from manipapy_core.errors import InputError
 from manipapy_core.geometry import WorldSnapshot
 from manipapy_core.motion import PlanPhase, PlanResult, PlanStatus
 from manipapy_core.trajectory import JointTrajectory
@@ -23,7 +23,7 @@ from ..client.arm import ArmClient
 from ..client.session import GivenUp, NoAnswer
 from ..common.conversions import positions_by_name, to_seconds
 from .margins import PerceivedMargin, perceived_in, with_margin
-from .requests import Requests, trajectory_message
+from .requests import BoundRequest, Requests, trajectory_message
 
 TIMEOUT = 5.0
 """For joint states and for the controller [s]."""
@@ -31,6 +31,8 @@ FEEDBACK_PERIOD = 0.1
 """Between two feedback messages [s]: each wakes the executors of both sides."""
 REST_PERIOD = 0.05
 """Between two checks whether the arm is at rest [s]."""
+START_TOLERANCE = 0.02
+"""How far from its beginning an arm may be to follow a trajectory from elsewhere [rad or m]."""
 REST_MOTION = 5e-4
 """An arm that moves less than this between two checks is at rest [rad or m]."""
 Feedback = Callable[[str, float, int], None]
@@ -48,6 +50,8 @@ class MotionOutcome:
     """Motions planned."""
     margin: float = math.inf
     """Kept to perceived obstacles by the last plan [m]; inf when there were none."""
+    plan: PlanResult | None = None
+    """The last one."""
 
 
 class PlannedMotion:
@@ -76,8 +80,10 @@ class PlannedMotion:
         self.snapshot, self.tries, self.margin = snapshot, tries, margin
         self._arm, self._requests, self._show, self._log = arm, requests, show, log
         self._states = threading.Lock()
+        self.moving = threading.Lock()
+        """Held during a motion: the arm makes one at a time."""
 
-    def state(self, cancel: threading.Event | None = None) -> JointState:
+    def state(self, cancel: threading.Event | None = None, seconds: float = TIMEOUT) -> JointState:
         """Current joint state.
 
         Raises:
@@ -85,7 +91,7 @@ class PlannedMotion:
             GivenUp: Cancelled before one arrived.
         """
         with self._states:
-            return self._arm.new_joint_state(TIMEOUT, give_up=lambda: cancel is not None and cancel.is_set())
+            return self._arm.new_joint_state(seconds, give_up=lambda: cancel is not None and cancel.is_set())
 
     def positions(self, cancel: threading.Event | None = None) -> Array:
         """Current joint positions [rad or m], shape (n,).
@@ -93,9 +99,12 @@ class PlannedMotion:
         Raises:
             NoAnswer: No joint state arrives.
             GivenUp: Cancelled before one arrived.
-            InputError: The joint states lack a joint of the arm, or a position is not finite.
+            InputError: The joint states lack a joint of the arm, a position is not finite, or a joint that carries the
+                arm is not where it is locked.
         """
-        return positions_by_name(self.state(cancel), self._requests.model.chain.joint_names)
+        state, model = self.state(cancel), self._requests.model
+        model.require_locked(dict(zip(state.name, state.position)))
+        return positions_by_name(state, model.chain.joint_names)
 
     def reached(self) -> JointState:
         """Current joint state; an empty message if none arrives."""
@@ -104,7 +113,7 @@ class PlannedMotion:
         except NoAnswer:
             return JointState()
 
-    def execute(self, request: MotionRequest, tries: int, cancel: threading.Event, feedback: Feedback) -> MotionOutcome:
+    def execute(self, request: BoundRequest, tries: int, cancel: threading.Event, feedback: Feedback) -> MotionOutcome:
         """Plan and move, and replan while the path is blocked.
 
         Raises:
@@ -120,9 +129,7 @@ class PlannedMotion:
             text = "cancelled while waiting for joint states or for the controller"
             return MotionOutcome(PlanStatus.CANCELLED, text)
 
-    def _execute(
-        self, request: MotionRequest, tries: int, cancel: threading.Event, feedback: Feedback
-    ) -> MotionOutcome:
+    def _execute(self, request: BoundRequest, tries: int, cancel: threading.Event, feedback: Feedback) -> MotionOutcome:
         allowed, blocked_by, margin = tries or self.tries, "", math.inf
         for attempt in range(1, allowed + 1):
             world = self.snapshot()
@@ -134,12 +141,12 @@ class PlannedMotion:
             self._show(plan)
             if not plan.success or plan.trajectory is None:
                 after = f" (the path was blocked by {blocked_by})" if blocked_by else ""
-                return MotionOutcome(plan.status, f"{plan.message}{after}", attempt, margin)
+                return MotionOutcome(plan.status, f"{plan.message}{after}", attempt, margin, plan)
             kept = margin_text(margin, self.margin.wanted(attempt))
             feedback("waiting", 0.0, attempt)
             self._arm.controller(TIMEOUT, give_up=cancel.is_set)
             if cancel.is_set():
-                return MotionOutcome(PlanStatus.CANCELLED, "cancelled before the arm moved", attempt, margin)
+                return MotionOutcome(PlanStatus.CANCELLED, "cancelled before the arm moved", attempt, margin, plan)
             if margin < self.margin.wanted(attempt):
                 self._log(f"moving with {kept}")
             monitor = _PathMonitor(self, request, plan.trajectory, world, cancel)
@@ -151,18 +158,54 @@ class PlannedMotion:
             )
             if monitor.clear:
                 text = f"arrived after {plan.trajectory.times[-1]:.2f} s"
-                return MotionOutcome(PlanStatus.SUCCESS, f"{text}; {kept}" if kept else text, attempt, margin)
+                return MotionOutcome(PlanStatus.SUCCESS, f"{text}; {kept}" if kept else text, attempt, margin, plan)
             self._wait_for_rest()
             if cancel.is_set():
-                return MotionOutcome(PlanStatus.CANCELLED, "cancelled; the arm is at rest", attempt, margin)
+                return MotionOutcome(PlanStatus.CANCELLED, "cancelled; the arm is at rest", attempt, margin, plan)
             blocked_by = self.blocking(plan.trajectory)
             self._log(f"stopped: the path is blocked by {blocked_by}; attempt {attempt} of {allowed}")
         text = f"the path was blocked in each of {allowed} attempts, last by {blocked_by}"
         return MotionOutcome(PlanStatus.NO_PATH, text, allowed, margin)
 
+    def follow(self, trajectory: JointTrajectory, cancel: threading.Event, feedback: Feedback) -> MotionOutcome:
+        """Move along a trajectory from elsewhere, as long as nothing is in the way.
+
+        Args:
+            trajectory: Columns in the order of the arm's joints.
+
+        Raises:
+            InputError: It does not begin where the arm is.
+            NoAnswer: There is no arm to move.
+            MotionFailed: The controller ended the motion; the text has its reason.
+        """
+        names, world = self._requests.model.chain.joint_names, self.snapshot()
+        away = np.abs(trajectory.positions[0] - self.positions(cancel))
+        worst = int(np.argmax(away))
+        if len(trajectory.times) > 1 and away[worst] > START_TOLERANCE:
+            raise InputError(
+                f"the trajectory begins {away[worst]:.3g} away from where joint {names[worst]!r} is, more than "
+                f"{START_TOLERANCE:g}; plan again from the current state"
+            )
+        request = BoundRequest(_not_planned)
+        if self.collides(trajectory.positions, request, world):
+            return MotionOutcome(None, f"the trajectory is blocked by {self.blocking(trajectory)}; plan again")
+        monitor = _PathMonitor(self, request, trajectory, world, cancel)
+        self._arm.move(
+            trajectory_message(trajectory, names),
+            while_moving=functools.partial(monitor.check, 1, feedback),
+            on_feedback=monitor.on_feedback,
+            seconds=TIMEOUT,
+        )
+        if monitor.clear:
+            return MotionOutcome(PlanStatus.SUCCESS, f"arrived after {trajectory.times[-1]:.2f} s")
+        self._wait_for_rest()
+        if cancel.is_set():
+            return MotionOutcome(PlanStatus.CANCELLED, "cancelled; the arm is at rest")
+        return MotionOutcome(None, f"stopped: the path is blocked by {self.blocking(trajectory)}; plan again")
+
     def _plan(
         self,
-        request: MotionRequest,
+        request: BoundRequest,
         attempt: int,
         world: WorldSnapshot,
         cancel: threading.Event,
@@ -171,7 +214,7 @@ class PlannedMotion:
         """A motion with the largest margin to perceived obstacles that has a path, and that margin [m]."""
         q, perceived = self.positions(cancel), bool(perceived_in(world))
         for margin in self.margin.steps(attempt):
-            plan = self._requests.plan(request, q, with_margin(world, margin), cancel, progress)
+            plan = request.plan(q, with_margin(world, margin), cancel, progress)
             if plan.success or plan.status is PlanStatus.CANCELLED or not perceived:
                 break
         return plan, margin if perceived else math.inf
@@ -191,10 +234,9 @@ class PlannedMotion:
             before = now
         raise NoAnswer("an arm at rest", TIMEOUT, exists=True)
 
-    def collides(self, q: Array, request: MotionRequest, world: WorldSnapshot) -> bool:
+    def collides(self, q: Array, request: BoundRequest, world: WorldSnapshot) -> bool:
         """Whether any configuration, shape (points, n), has a contact that the request does not allow."""
-        allowed = self._requests.with_allowed_contacts(world, request)
-        return len(q) > 0 and bool(self._requests.checker.check(q, snapshot=allowed).any())
+        return len(q) > 0 and bool(self._requests.checker.check(q, snapshot=request.allow(world)).any())
 
     def blocking(self, trajectory: JointTrajectory) -> str:
         """Names of the objects that a trajectory collides with now."""
@@ -216,13 +258,17 @@ def margin_text(margin: float, wanted: float) -> str:
     return f"margin to perceived obstacles {margin:.3f} m"
 
 
+def _not_planned(*_: object) -> PlanResult:
+    raise AssertionError("a trajectory from elsewhere is not planned again")
+
+
 class _PathMonitor:
     """Checks the remaining path of one motion whenever the world has changed."""
 
     def __init__(
         self,
         motion: PlannedMotion,
-        request: MotionRequest,
+        request: BoundRequest,
         trajectory: JointTrajectory,
         world: WorldSnapshot,
         cancel: threading.Event,

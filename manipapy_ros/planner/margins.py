@@ -3,7 +3,7 @@
 - Depth noise, 5 mm and one standard deviation: part of `Obstacle.padding`; parameter `padding` of perception.
 - Drift, how far an obstacle may have moved while unseen: part of `Obstacle.padding`; follows from its velocity.
 - Margin to perceived obstacles, 20 mm per attempt of `~/move`: parameters `obstacles.margin`, `obstacles.least_margin`.
-- Padding of all objects, 10 mm: parameter `padding`, or the field of the request.
+- Padding of all objects, 10 mm: parameter `padding`, or the field of the request. It is no distance between links.
 - Rounding of all objects, 0.2 mm: `manipapy_core.geometry.tables.SAFETY`.
 
 They add up. The first two are part of the obstacle when it arrives on `obstacles`. The margin is for motions that are
@@ -23,8 +23,8 @@ from manipapy_core.errors import InputError
 from manipapy_core.geometry import Box, ConvexMesh, WorldObject, WorldSnapshot
 from manipapy_core.geometry.distance import Shape
 
+from ..common.object_messages import PERCEIVED
 from ..common.params import Param, Values
-from .world_messages import PERCEIVED
 
 MARGIN_PARAMETERS = (
     Param("padding", 0.01, "Default distance kept to all objects [m]", minimum=0.0, maximum=0.5, live=True),

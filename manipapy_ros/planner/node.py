@@ -1,8 +1,10 @@
 """The node `planner`: collision-free motions, and the world that they must not touch.
 
 Offers the actions `~/plan_motion` (plan) and `~/move` (plan, execute, monitor, stop and replan), and the services
-`~/change_world` and `~/list_objects`. Subscribes to `joint_states`, to perceived obstacles on `obstacles`, and, where
-moveit_msgs is installed, to objects on `collision_object`. Publishes `~/world`, `~/display_path` and `~/world_markers`.
+`~/change_world`, `~/list_objects` and `~/get_world`. Subscribes to `joint_states`, to perceived obstacles on
+`obstacles`, to edits of the world on `~/edit_world` and to maps on `octomap_binary` and `~/point_cloud`. Publishes the
+world on `~/world` and `~/world_diffs`, and `~/display_path` and `~/world_markers`. The node `move_group` in the same
+process is MoveIt's interface to it (`planner/move_group`).
 """
 
 from __future__ import annotations
@@ -10,18 +12,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from manipapy_msgs.msg import ObstacleArray
 from manipapy_msgs.srv import ChangeWorld, ListObjects
 from rclpy.parameter import Parameter
 from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics
-from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.errors import InputError
 from manipapy_core.geometry import Checker, RobotBody
+from manipapy_core.model import srdf_text
+from manipapy_core.model.semantics import group_of, semantics_of
 from manipapy_core.motion import PlanResult, warm_up
+from manipapy_core.motion.plan import warm_up_constraints
 from manipapy_core.sim import read_scene
 from manipapy_core.typing import Array
 
@@ -30,17 +33,20 @@ from ..client.session import RosSession
 from ..common import qos
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
+from ..common.object_messages import warm_up_meshes
 from ..common.params import Param, Values
-from ..common.process import run
+from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, compile_kernels
-from ..common.tf_buffer import TfBuffer
-from . import moveit_objects
+from ..common.world_markers import world_markers
 from .actions import PlanningGoals
 from .execution import PlannedMotion
 from .margins import MARGIN_PARAMETERS, PerceivedMargin
-from .markers import path_markers, world_markers
+from .markers import path_markers
+from .move_group.group import PlanningGroup
+from .move_group.interface import MoveGroupInterface
 from .requests import Defaults, Requests
 from .world import PlannerWorld
+from .world_inputs import INPUT_PARAMETERS, WorldInputs
 from .world_publisher import PERIOD, WorldPublisher
 
 KEEP, FORGET = "keep", "forget"
@@ -51,6 +57,7 @@ PARAMETERS = (
     Param("acceleration_scaling", 0.5, "Default share of the acceleration limits", minimum=0.001, maximum=1.0,
           live=True),
     *MARGIN_PARAMETERS,
+    *INPUT_PARAMETERS,
     Param("tries", 5, "Default number of motions that `~/move` may plan for one goal", minimum=1, maximum=100,
           live=True),
     Param("scene", "", "Bundled scene or scene file whose objects are in the world from the start"),
@@ -58,14 +65,17 @@ PARAMETERS = (
     Param("obstacles.stale_after", 2.0, "Age from which on perceived obstacles are stale [s]", minimum=0.1,
           maximum=3600.0, live=True),
     Param("obstacles.when_stale", KEEP, f"{KEEP} or {FORGET} stale obstacles", live=True),
+    Param("move_group", True, "Also offer MoveIt's interface, as the node move_group"),
     Param("initial_positions", [], "Joint positions of the named goal home [rad or m]",
           kind=Parameter.Type.DOUBLE_ARRAY),
 )  # fmt: skip
 SWITCH_INTERVAL = 1e-4
 """Of the interpreter between planning threads and the executor [s]; 5 ms, the default, is a third of what planning
 takes."""
-DRAW_EVERY = 0.5
-"""Between two updates of the markers, and checks for stale obstacles [s]."""
+DRAW_EVERY = 0.1
+"""Between two updates of the markers, at least [s]."""
+CHECK_EVERY = 0.5
+"""Between two checks for stale obstacles [s]."""
 
 
 class PlannerNode(ManagedNode):
@@ -78,12 +88,15 @@ class PlannerNode(ManagedNode):
         """Cover the robot with spheres, compile what planning needs, open actions and services."""
         _check(values)
         model = self._model = self.load_robot(values)
+        model.require_collision_meshes()
         began = time.monotonic()
         compile_kernels(model)
         self._world = PlannerWorld(model, lambda: self._motion.positions())
         self._load_scene(str(values["scene"]), bool(values["scene_movable"]))
         checker = Checker(RobotBody.build(model.robot, model.chain), self._world.world)
         warm_up(checker)
+        warm_up_constraints(checker)
+        warm_up_meshes()
         self._requests = Requests(model, checker, _defaults(values), _named(model, values))
         self._drawn_version, self._drawn = -1, frozenset[str]()
         self._stale = False
@@ -103,17 +116,29 @@ class PlannerNode(ManagedNode):
         self._goals = self.own(PlanningGoals(self, self._requests, self._motion, lambda: self.is_active, self._show))
         self.offer(ChangeWorld, "~/change_world", self._change_world, complete=self._add_version)
         self.own(self.create_service(ListObjects, "~/list_objects", self._on_list))
-        self.own(self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST))
-        self._subscribe_to_moveit()
         self._world_messages = self.own(WorldPublisher(self, self._world.world, model.chain.base))
-        self.every(PERIOD, self._world_messages.update)
-        self.every(DRAW_EVERY, self._update_world)
+        self._inputs = self.own(WorldInputs(self, self._world, self._announce))
+        self._move_group = self._moveit_interface(model, values) if values["move_group"] else None
+        self._drawn_at = -np.inf
+        self.every(PERIOD, self._announce)
+        self.every(CHECK_EVERY, self._check_obstacles)
         self.get_logger().info(
             f"{model}; {len(self._world.snapshot().objects)} objects; ready after {time.monotonic() - began:.1f} s"
         )
 
+    def _moveit_interface(self, model: LoadedRobot, values: Values) -> MoveGroupInterface:
+        home = self._requests.named.get("home")
+        semantics = semantics_of(model.robot, model.chain, self._requests.checker.body.ignored, home)
+        name = group_of(semantics, model.chain)
+        others = tuple(group.name for group in semantics.groups if group.name != name)
+        group = PlanningGroup.of(model, name, self._inputs.pose, others)
+        parts = (group, self._requests, self._motion, self._world, self._inputs.pose)
+        return self.own(MoveGroupInterface(self, *parts, srdf_text(semantics), self._announce))
+
     def deactivate(self) -> None:
         """Bring a moving arm to rest and end all goals."""
+        if self._move_group is not None:
+            self._move_group.stop()
         self._goals.abandon()
 
     def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
@@ -135,7 +160,7 @@ class PlannerNode(ManagedNode):
 
     def _change_world(self, request: ChangeWorld.Request, _: ChangeWorld.Response) -> str:
         done = self._world.change(request)
-        self._world_messages.update()
+        self._announce()
         return done
 
     def _add_version(self, response: ChangeWorld.Response) -> None:
@@ -145,36 +170,8 @@ class PlannerNode(ManagedNode):
         self._world.listing(response)
         return response
 
-    def _on_obstacles(self, message: ObstacleArray) -> None:
-        if not self.is_active:
-            return
-        try:
-            self._world.update_perceived(message)
-            self._world_messages.update()
-        except InputError as error:
-            self.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)
-
-    def _subscribe_to_moveit(self) -> None:
-        """Take MoveIt's collision objects, where moveit_msgs is installed."""
-        kind = moveit_objects.message_type()
-        if kind is None:
-            return
-        frames = self.own(TfBuffer(self))
-        self._moveit = moveit_objects.MoveItObjects(
-            self._world.world,
-            lambda name, time_ns: self._world.frame(name, frames, time_ns or self.get_clock().now().nanoseconds),
-        )
-        self.own(self.create_subscription(kind, moveit_objects.TOPIC, self._on_moveit_object, moveit_objects.QUEUE))
-
-    def _on_moveit_object(self, message: Any) -> None:
-        try:
-            self.require_active()
-            self.get_logger().info(f"{moveit_objects.TOPIC}: {self._moveit.apply(message)}")
-        except ManipapyError as error:
-            self.get_logger().warning(f"{moveit_objects.TOPIC}: {message.id!r} is ignored: {error}")
-
-    def _update_world(self) -> None:
-        """Handle stale obstacles, and draw what has changed."""
+    def _check_obstacles(self) -> None:
+        """Report or remove perceived obstacles that are stale."""
         silence = time.monotonic() - self._world.perceived_at
         stale = np.isfinite(silence) and silence > float(self.values["obstacles.stale_after"])
         if stale and not self._stale:
@@ -182,13 +179,22 @@ class PlannerNode(ManagedNode):
             done = f"{self._world.remove_perceived()} removed" if forget else "the last ones are kept in the world"
             self.get_logger().warning(f"no message on obstacles for {silence:.1f} s; {done}")
         self._stale = bool(stale)
-        world = self._world.snapshot()
-        if world.version == self._drawn_version:
+
+    def _announce(self) -> None:
+        """Publish what has changed in the world."""
+        self._world_messages.update()
+        if self._move_group is not None:
+            self._move_group.update()
+        world, now = self._world.snapshot(), time.monotonic()
+        if world.version == self._drawn_version or now - self._drawn_at < DRAW_EVERY:
+            return
+        # Maps have thousands of cubes: without a subscriber they wait, and the next call publishes them.
+        if not self._world_publisher.get_subscription_count():
             return
         names = frozenset((*world.objects, *world.attached))
         stamp = self.get_clock().now().to_msg()
         self._world_publisher.publish(world_markers(world, self._drawn - names, self._model.chain.base, stamp))
-        self._drawn_version, self._drawn = world.version, names
+        self._drawn_version, self._drawn, self._drawn_at = world.version, names, now
 
     def _show(self, result: PlanResult) -> None:
         """Publish the path of the tip; called by planning threads."""
@@ -233,4 +239,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -43,6 +44,16 @@ class Defaults:
     """[m]"""
 
 
+@dataclass(frozen=True, eq=False)
+class BoundRequest:
+    """A request that can be planned from any start and in any world, again and again."""
+
+    plan: Callable[[Array, WorldSnapshot, Cancel, Progress], PlanResult]
+    """Called with the joint positions at the start [rad or m], shape (n,)."""
+    allow: Callable[[WorldSnapshot], WorldSnapshot] = lambda world: world
+    """The world with the contacts that the request allows."""
+
+
 @dataclass(eq=False)
 class Requests:
     """Plans requests for one arm.
@@ -66,7 +77,6 @@ class Requests:
 
         Raises:
             InputError: An invalid request.
-            MissingLimit: The robot lacks a limit that the time law needs.
         """
         start = self._with_named(request.start, q_now, "start") if request.start.name else q_now
         snapshot = self.with_allowed_contacts(snapshot, request)
@@ -106,6 +116,12 @@ class Requests:
             snapshot=snapshot,
             cancel=cancel,
             progress=progress,
+        )
+
+    def bound(self, request: MotionRequest) -> BoundRequest:
+        """The request as it is planned before and during its execution."""
+        return BoundRequest(
+            functools.partial(self.plan, request), lambda world: self.with_allowed_contacts(world, request)
         )
 
     def whole_start(self, request: MotionRequest) -> Array | None:

@@ -1,17 +1,22 @@
-"""The planner's world: objects of users, of a scene file, and perceived obstacles."""
+"""The planner's world: objects of users, of a scene file and of MoveIt, maps, perceived obstacles, attached objects.
+
+The planner owns it; other nodes follow it (`common/world_follower.py`).
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
-from manipapy_msgs.msg import CollisionObject, ObstacleArray
+from manipapy_msgs.msg import CollisionObject, ObstacleArray, WorldEdit
 from manipapy_msgs.srv import ChangeWorld, ListObjects
+from numpy.typing import ArrayLike
 
 from manipapy_core import kinematics, lie
 from manipapy_core.errors import InputError, UnknownLink
-from manipapy_core.geometry import Plane, World, WorldSnapshot
+from manipapy_core.geometry import Octomap, Plane, PointCloud, World, WorldSnapshot
 from manipapy_core.geometry.distance import Shape
 from manipapy_core.geometry.parts import convex_of
 from manipapy_core.sim import Scene
@@ -19,9 +24,24 @@ from manipapy_core.sim import scene as scenes
 from manipapy_core.sim.scene import solid_parts
 from manipapy_core.typing import Array
 
-from ..common.robot_loader import LoadedRobot
+from ..common.object_messages import (
+    PERCEIVED,
+    message_of,
+    octomap_leaves,
+    perceived_names,
+    pose_of,
+    set_perceived,
+    shapes_of,
+)
+from ..common.robot_loader import LoadedRobot, reach_of
 from ..common.tf_buffer import TfBuffer
-from .world_messages import PERCEIVED, message_of, perceived_objects, pose_of, shape_of
+from .composite_objects import CompositeObjects
+
+OCTOMAP, POINT_CLOUD = "octomap", "point_cloud"
+"""Names of the objects that come on the topics `octomap_binary` and `~/point_cloud`."""
+REACH_MARGIN = 1.0
+"""Maps are cut off this far beyond the reach of the arm [m]: carried objects have a size."""
+Edit: TypeAlias = ChangeWorld.Request | WorldEdit
 
 
 class PlannerWorld:
@@ -34,8 +54,11 @@ class PlannerWorld:
 
     def __init__(self, model: LoadedRobot, positions: Callable[[], Array]):
         self.world = World()
+        self.objects = CompositeObjects(self.world)
+        """The same world, by objects that may have several shapes."""
         self._model, self._positions = model, positions
-        self._edits: Mapping[int, Callable[[ChangeWorld.Request], str]] = {
+        self._range = reach_of(model.chain) + REACH_MARGIN
+        self._edits: Mapping[int, Callable[[Edit], str]] = {
             ChangeWorld.Request.ADD: self._add,
             ChangeWorld.Request.MOVE: self._move,
             ChangeWorld.Request.REMOVE: self._remove,
@@ -50,7 +73,7 @@ class PlannerWorld:
         """The current world."""
         return self.world.snapshot()
 
-    def change(self, request: ChangeWorld.Request) -> str:
+    def change(self, request: Edit) -> str:
         """Carry out an edit; returns a message that describes it.
 
         Raises:
@@ -75,22 +98,52 @@ class PlannerWorld:
         Raises:
             InputError: The frame of the message moves relative to the base, or an obstacle is invalid.
         """
-        T_base_frame = self._T_base_frame(message.header.frame_id)
-        listed = {item.name: item for item in perceived_objects(message)}
-        known = [name for name in self.snapshot().objects if name.startswith(PERCEIVED)]
-        for name, item in listed.items():
-            self.world.add(name, item.shape, T_base_frame @ item.T_base_object)
-        for name in known:
-            if name not in listed:
-                self.world.remove(name)
+        set_perceived(self.world, message, self._T_base_frame(message.header.frame_id))
         self.perceived_at = time.monotonic()
 
     def remove_perceived(self) -> int:
         """Remove all perceived obstacles; returns their number."""
-        names = [name for name in self.snapshot().objects if name.startswith(PERCEIVED)]
-        for name in names:
-            self.world.remove(name)
+        names = perceived_names(self.snapshot())
+        self.world.update(remove=names)
         return len(names)
+
+    def set_octomap(self, message: Any, T_base_map: Array) -> str:
+        """Replace the map by that of an octomap_msgs/Octomap; returns a message that describes it.
+
+        Args:
+            T_base_map: Pose of its frame, shape (4, 4).
+
+        Raises:
+            InputError: Not a tree of OctoMap, or too large.
+        """
+        centres, sizes = octomap_leaves(message)
+        near = self._in_range(centres, T_base_map, 0.5 * np.sqrt(3.0) * sizes)
+        shape = Octomap(centres[near], sizes[near]) if near.any() else None
+        return self._set_map(OCTOMAP, shape, T_base_map)
+
+    def set_point_cloud(self, xyz: ArrayLike, T_base_cloud: Array, cell: float) -> str:
+        """Replace the point cloud; returns a message that describes it.
+
+        Args:
+            xyz: Points in the frame of the cloud [m], shape (points, 3); those that are not finite are left out.
+            T_base_cloud: Pose of its frame, shape (4, 4).
+            cell: Edge of the cells that points are merged in [m].
+        """
+        points = np.asarray(xyz, dtype=np.float64).reshape(-1, 3)
+        points = points[np.isfinite(points).all(axis=1)]
+        points = points[self._in_range(points, T_base_cloud, np.zeros(len(points)))]
+        return self._set_map(POINT_CLOUD, PointCloud(points, cell) if len(points) else None, T_base_cloud)
+
+    def _in_range(self, points: Array, T: Array, radius: Array) -> Array:
+        return np.linalg.norm(points @ T[:3, :3].T + T[:3, 3], axis=1) - radius <= self._range
+
+    def _set_map(self, name: str, shape: Shape | None, T: Array) -> str:
+        if shape is not None:
+            self.objects.add(name, T, [(shape, np.eye(4))])
+            return f"{name} replaced"
+        if name in self.snapshot().objects:
+            self.objects.remove(name)
+        return f"nothing of the {name} is occupied within {self._range:.1f} m"
 
     def load(self, scene: Scene, *, movable: bool) -> list[str]:
         """Add the objects of a scene file; returns the names of those without a size, which are left out.
@@ -106,55 +159,54 @@ class PlannerWorld:
             parts = list(_shapes(item.shape))
             if not parts:
                 skipped.append(item.name)
-            for number, (shape, T_object_part) in enumerate(parts):
-                name = item.name if len(parts) == 1 else f"{item.name}/{number}"
-                self.world.add(name, shape, T_base_world @ item.T_world_object @ T_object_part)
+                continue
+            self.objects.add(item.name, T_base_world @ item.T_world_object, parts)
         return skipped
 
     # The operations.
 
-    def _add(self, request: ChangeWorld.Request) -> str:
+    def _add(self, request: Edit) -> str:
         item = request.object
-        self.world.add(item.id, shape_of(item), self._pose(item))
+        self.objects.add(item.id, self._pose(item), [(shape, np.eye(4)) for shape in shapes_of(item)])
         return f"{item.type} {item.id!r} added"
 
-    def _move(self, request: ChangeWorld.Request) -> str:
-        self.world.move(request.object.id, self._pose(request.object))
+    def _move(self, request: Edit) -> str:
+        self.objects.move(request.object.id, self._pose(request.object))
         return f"{request.object.id!r} moved"
 
-    def _remove(self, request: ChangeWorld.Request) -> str:
+    def _remove(self, request: Edit) -> str:
         name = request.object.id
         if name in self.snapshot().attached:
             self._detach(request)
-        self.world.remove(name)
+        self.objects.remove(name)
         return f"{name!r} removed"
 
-    def _clear(self, _: ChangeWorld.Request) -> str:
-        self.world.clear()
+    def _clear(self, _: Edit) -> str:
+        self.objects.clear()
         return "all objects removed, except attached ones"
 
-    def _attach(self, request: ChangeWorld.Request) -> str:
+    def _attach(self, request: Edit) -> str:
         item, link = request.object, request.object.header.frame_id
         if link not in self._model.chain.link_names:
             raise UnknownLink(link, self._model.chain.link_names)
-        added = item.id not in self.snapshot().objects
+        added = self.objects.find(item.id) is None
         if added:
-            self.world.add(item.id, shape_of(item))
+            self.objects.add(item.id, np.eye(4), [(shape, np.eye(4)) for shape in shapes_of(item)])
         try:
-            self.world.attach(item.id, link, pose_of(item.pose), touch_links=tuple(request.touch_links))
+            self.objects.attach(item.id, link, pose_of(item.pose), request.touch_links)
         except InputError:
             if added:
-                self.world.remove(item.id)
+                self.objects.remove(item.id)
             raise
         return f"{item.id!r} moves with {link}"
 
-    def _detach(self, request: ChangeWorld.Request) -> str:
+    def _detach(self, request: Edit) -> str:
         name, attached = request.object.id, self.snapshot().attached
         if name not in attached:
             raise InputError(f"{name!r} is not attached; attached are: {', '.join(attached) or 'none'}")
-        item, chain = attached[name], self._model.chain
+        chain = self._model.chain
         poses = kinematics.link_poses(chain, self._positions())
-        self.world.detach(name, poses[chain.link_names.index(item.link)] @ item.T_link_object)
+        self.objects.detach(name, poses[chain.link_names.index(attached[name].link)])
         return f"{name!r} detached at its current pose"
 
     def frame(self, name: str, frames: TfBuffer, time_ns: int) -> Array:

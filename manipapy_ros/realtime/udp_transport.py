@@ -38,12 +38,14 @@ _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
         <transport_id>udp_only</transport_id>
         <type>UDPv4</type>
         <maxInitialPeersRange>{participants}</maxInitialPeersRange>
+        {interfaces}
       </transport_descriptor>
+      {shared_memory}
     </transport_descriptors>
     <participant profile_name="manipapy_loop" is_default_profile="true">
       <rtps>
         <useBuiltinTransports>false</useBuiltinTransports>
-        <userTransports><transport_id>udp_only</transport_id></userTransports>
+        <userTransports><transport_id>udp_only</transport_id>{also}</userTransports>
         {discovery}
       </rtps>
     </participant>
@@ -52,33 +54,56 @@ _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+_LOOPBACK = "<interfaceWhiteList><address>127.0.0.1</address></interfaceWhiteList>"
+_SHARED_MEMORY = (
+    "<transport_descriptor><transport_id>shared</transport_id><type>SHM</type></transport_descriptor>",
+    "<transport_id>shared</transport_id>",
+)
+
+
 @contextmanager
-def use_udp_transport() -> Iterator[None]:
-    """Context in which ROS is initialised and the first node created; restores the environment afterwards."""
+def use_udp_transport(*, shared_memory: bool = False) -> Iterator[None]:
+    """Context in which ROS is initialised and the first node created; restores the environment afterwards.
+
+    With LOCALHOST, and without static peers on other machines, sockets are bound to the loopback interface only.
+
+    Args:
+        shared_memory: Keep shared memory beside UDP, for nodes without a loop. These change nothing without LOCALHOST.
+    """
+    if shared_memory and not _stays_on_this_machine():
+        yield
+        return
     reason = fallback_reason()
     if reason:
-        get_logger("udp_transport").warning(f"shared memory stays in use beside UDP: {reason}")
+        if not shared_memory:
+            get_logger("udp_transport").warning(f"shared memory stays in use beside UDP: {reason}")
         yield
         return
     changes: dict[str, str | None] = {}
-    discovery = ""
+    discovery = interfaces = ""
     if _stays_on_this_machine():
         # rmw_fastrtps always adds shared memory for LOCALHOST. So LOCALHOST is unset and the profile does the same.
         discovery = _on_this_machine(os.environ.get(PEERS, ""))
+        interfaces = "" if _peers_elsewhere(os.environ.get(PEERS, "")) else _LOOPBACK
         changes = {RANGE: "SYSTEM_DEFAULT", LOCALHOST_ONLY: None}
     with ExitStack() as stack:
         file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="manipapy-"))) / "udp_only.xml"
-        file.write_text(_PROFILE.format(participants=PARTICIPANTS, discovery=discovery), encoding="utf-8")
+        descriptor, also = _SHARED_MEMORY if shared_memory else ("", "")
+        text = _PROFILE.format(
+            participants=PARTICIPANTS,
+            discovery=discovery,
+            interfaces=interfaces,
+            shared_memory=descriptor,
+            also=also,
+        )
+        file.write_text(text, encoding="utf-8")
         stack.enter_context(_environment(changes | dict.fromkeys(PROFILE_VARIABLES, str(file))))
         yield
 
 
 def fallback_reason() -> str:
     """Why the transport of the middleware is not changed; empty if UDP only can be used."""
-    try:
-        installed = version("rclpy")
-    except PackageNotFoundError:
-        return "the version of rclpy is unknown"
+    installed = rclpy_version()
     if not installed.startswith(TESTED_VERSION):
         return f"rclpy is {installed}, and this was tested with {TESTED_VERSION}x"
     implementation = rclpy.get_rmw_implementation_identifier()
@@ -89,13 +114,29 @@ def fallback_reason() -> str:
     return f"a Fast DDS profile is set by {chosen[0]}" if chosen else ""
 
 
+def rclpy_version() -> str:
+    """Version of rclpy; "unknown" if its package does not tell."""
+    try:
+        return version("rclpy")
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def _stays_on_this_machine() -> bool:
     return os.environ.get(LOCALHOST_ONLY) == "1" or os.environ.get(RANGE, "").upper() == "LOCALHOST"
 
 
+def _names(static_peers: str) -> list[str]:
+    return [name.strip() for name in static_peers.split(";") if name.strip()]
+
+
+def _peers_elsewhere(static_peers: str) -> bool:
+    return any(name != "localhost" and not name.startswith("127.") for name in _names(static_peers))
+
+
 def _on_this_machine(static_peers: str) -> str:
     """Discovery settings: no multicast, announcements only to this machine and the static peers."""
-    names = [name.strip() for name in static_peers.split(";") if name.strip()]
+    names = _names(static_peers)
     peers = "".join(
         f"<locator><udpv4><address>{escape(name)}</address></udpv4></locator>" for name in [*names, "127.0.0.1"]
     )

@@ -23,6 +23,7 @@ from manipapy_core.sim.render.stereo_worker import connection_from_arguments, se
 
 from ..common import qos
 from ..common.conversions import time_message
+from ..common.process import end_process
 from .camera import optical_frames
 
 
@@ -91,4 +92,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

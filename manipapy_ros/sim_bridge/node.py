@@ -1,4 +1,4 @@
-"""The node `sim_bridge`: a robot in PyBullet behind the topics of ros2_control.
+"""The node `sim_bridge`: a robot in a physics simulation behind the topics of ros2_control.
 
 Publishes `joint_states` at every step and `clock`; subscribes to commands on `forward_effort_controller/commands`,
 `forward_velocity_controller/commands` and `forward_position_controller/commands`; publishes the poses of objects on
@@ -7,7 +7,7 @@ Publishes `joint_states` at every step and `clock`; subscribes to commands on `f
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Sequence
 
 from manipapy_msgs.srv import RemoveObject, SpawnObject, StepSimulation
@@ -16,10 +16,10 @@ from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from manipapy_core import Robot
 from manipapy_core.errors import InputError
+from manipapy_core.model.assumptions import summary
 from manipapy_core.model.meshes import MeshFinder
-from manipapy_core.sim import DriveSettings, ResumePolicy, Scene, SimWorld, read_scene
+from manipapy_core.sim import DEFAULT_SIMULATOR, DriveSettings, ResumePolicy, Scene, SimWorld, read_scene
 
 from ..common import qos
 from ..common.conversions import time_message
@@ -27,11 +27,12 @@ from ..common.diagnostics import DiagnosticReport, Level
 from ..common.names import MAX_REAL_TIME_FACTOR, MIN_REAL_TIME_FACTOR
 from ..common.node import ManagedNode
 from ..common.params import Param, Values
-from ..common.process import below_loop, run
+from ..common.process import below_loop, end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot
 from .camera import CAMERA_PARAMETERS, SimCamera
 from .objects import GroundTruth, object_from_request, static_frames
 from .physics import Physics, PhysicsSettings
+from .truth_log import TruthLog
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
@@ -46,12 +47,20 @@ PARAMETERS = (
     Param("clock_every", 25, "Steps between two messages on clock", minimum=1, maximum=1000),
     Param("command_timeout", 0.02, "Age from which on an effort is replaced by a hold [s]", minimum=0.002,
           maximum=10.0),
+    Param("effort_rise_time", 0.01, "Shortest time in which a commanded effort rises to its limit [s]; 0: at once",
+          minimum=0.0, maximum=1.0),
+    Param("overspeed", 1.04, "Share of the velocity limit above which commanded efforts trip the drive, which then "
+          "holds the arm; 0: no limit", minimum=0.0, maximum=100.0),
+    Param("command_source", "", "Name of the node whose commands are taken, such as controller; empty: the first one "
+          "that commands, until it is silent"),
     Param("patience", 0.2, "How long simulated time waits for late efforts [s]", minimum=0.0, maximum=1.0),
     Param("priority", 70, "SCHED_FIFO priority, where permitted; 0: none", minimum=0, maximum=99),
     Param("start_paused", False, "Start paused; ~/pause resumes, ~/step makes single steps"),
-    Param("gui", False, "Show PyBullet's window"),
+    Param("simulator", "", "Physics engine: mujoco or pybullet; empty: mujoco, or the other one if it is missing"),
+    Param("gui", False, "Show the window of the physics engine"),
     Param("world_frame", "world", "Name of the frame of ground truth"),
     Param("ground_truth_rate", 10.0, "Messages on ~/ground_truth per second [Hz]", minimum=0.1, maximum=100.0),
+    Param("truth_log", "", "File for the true joint positions and velocities of every step; empty: none"),
     *CAMERA_PARAMETERS,
 )  # fmt: skip
 MAX_STEPS = 100_000
@@ -73,12 +82,24 @@ class SimBridgeNode(ManagedNode):
         paths = list(values["package_paths"])
         robot = self.load_description(values)
         scene = read_scene(str(values["scene"]), package_paths=paths) if values["scene"] else Scene("empty")
-        joints = tuple(values["joints"]) or LoadedRobot.of(robot, values).chain.joint_names
+        model = LoadedRobot.of(robot, values)
+        model.require_collision_meshes()
+        joints = tuple(values["joints"]) or model.chain.joint_names
+        masses = [assumption for assumption in robot.assumptions if assumption.quantity == "mass"]
+        if masses:
+            self.get_logger().warning(summary(masses))
         self.executor_priority = below_loop(int(values["priority"]) or None)
-        self._world = self.own(SimWorld(time_step=float(values["time_step"]), gui=bool(values["gui"])))
+        simulator, step = str(values["simulator"]), float(values["time_step"])
+        self._world = self.own(SimWorld(time_step=step, simulator=simulator, gui=bool(values["gui"])))
+        used = self._world.simulator.value
+        if used != (simulator or DEFAULT_SIMULATOR.value):
+            self.get_logger().warning(f"{simulator or DEFAULT_SIMULATOR.value} is not installed; {used} simulates")
         self._meshes = MeshFinder(None, paths)
-        self._fill(robot, scene, joints, values)
-        self._physics = self.own(Physics(self, self._world, self._sim_robot, _physics_settings(joints, values)))
+        self._fill(model, scene, joints, values)
+        path = str(values["truth_log"])
+        truth_log = self.own(TruthLog(path, self._sim_robot.joint_names)) if path else None
+        settings = _physics_settings(joints, values)
+        self._physics = self.own(Physics(self, self._world, self._sim_robot, settings, truth_log))
         self._truth = GroundTruth(self._world, str(values["world_frame"]))
         self._truth_publisher = self.own(self.create_lifecycle_publisher(MarkerArray, "~/ground_truth", 1))
         self.every(1.0 / float(values["ground_truth_rate"]), self._publish_truth)
@@ -93,7 +114,7 @@ class SimBridgeNode(ManagedNode):
         self.offer(StepSimulation, "~/step", self._step)
         self.offer(SpawnObject, "~/spawn", self._spawn, only_active=False)
         self.offer(RemoveObject, "~/remove", self._remove, only_active=False)
-        self.get_logger().info(f"{robot.name} in scene {scene.name!r}, commands for {', '.join(joints)}")
+        self.get_logger().info(f"{robot.name} in scene {scene.name!r} by {used}, commands for {', '.join(joints)}")
 
     def activate(self) -> None:
         """Let time run."""
@@ -108,15 +129,23 @@ class SimBridgeNode(ManagedNode):
             self._camera.stop()
         self._physics.stop()
 
-    def _fill(self, robot: Robot, scene: Scene, joints: Sequence[str], values: Values) -> None:
+    def _fill(self, model: LoadedRobot, scene: Scene, joints: Sequence[str], values: Values) -> None:
         self._world.load_scene(scene)
         positions = list(values["initial_positions"])
         if positions and len(positions) != len(joints):
             raise InputError(f"initial_positions has {len(positions)} numbers for {len(joints)} joints; give one each")
         # A controller that returns takes over from the hold: it starts from the measured state.
-        drive = DriveSettings(command_timeout=float(values["command_timeout"]), resume=ResumePolicy.COMMAND)
-        start = dict(zip(joints, positions, strict=True)) if positions else None
-        self._sim_robot = self._world.add_robot(robot, T_world_base=scene.T_world_base, q=start, settings=drive)
+        drive = DriveSettings(
+            command_timeout=float(values["command_timeout"]),
+            resume=ResumePolicy.COMMAND,
+            effort_rise_time=float(values["effort_rise_time"]),
+            overspeed=float(values["overspeed"]) or math.inf,
+        )
+        # Joints outside the arm are held where the other nodes take them to be.
+        free = model.robot.free_joints
+        start = {name: position for name, position in model.chain.locked if name in free}
+        start |= dict(zip(joints, positions, strict=True)) if positions else {}
+        self._sim_robot = self._world.add_robot(model.robot, T_world_base=scene.T_world_base, q=start, settings=drive)
         if values["start_paused"]:
             self._world.pause()
 
@@ -164,6 +193,8 @@ class SimBridgeNode(ManagedNode):
             "simulated time [s]": f"{world.time:.3f}",
             "paused": str(world.paused).lower(),
             "command timeouts": str(drive.timeouts),
+            "overspeed trips": str(drive.trips),
+            "last trip": drive.last_trip,
             "refused commands": str(drive.refusals),
             "last refusal": drive.last_refusal,
         }
@@ -189,6 +220,7 @@ def _physics_settings(joints: tuple[str, ...], values: Values) -> PhysicsSetting
         joints=joints,
         real_time_factor=float(values["real_time_factor"]),
         clock_every=int(values["clock_every"]),
+        command_source=str(values["command_source"]),
         patience=float(values["patience"]),
         priority=int(values["priority"]) or None,
     )
@@ -200,4 +232,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -11,7 +11,6 @@ import numpy as np
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from manipapy_core import dynamics
 from manipapy_core.control import LoopReport, LoopSettings, PeriodicLoop
@@ -21,7 +20,9 @@ from manipapy_core.sim import CommandRefused, DriveMode, HoldReason, SimRobot, S
 from ..common import qos
 from ..common.conversions import split_nanoseconds, time_message
 from ..realtime.cdr_templates import Marks, MessageTemplate, time_bytes
-from ..realtime.polled_topics import NumbersReader, PolledSubscription
+from ..realtime.polled_topics import NumbersReader
+from .command_input import CommandInput
+from .truth_log import TruthLog
 
 COMMAND_TOPICS = {
     DriveMode.EFFORT: "forward_effort_controller/commands",
@@ -48,6 +49,8 @@ class PhysicsSettings:
     """Order of commands without names."""
     real_time_factor: float = 1.0
     """Simulated seconds per second."""
+    command_source: str = ""
+    """Name of the node that may command; empty: the first one that does, until it is silent."""
     clock_every: int = 25
     """Steps between two messages on `clock`."""
     patience: float = 0.2
@@ -68,14 +71,20 @@ class Physics:
         world: Contains the robot.
         robot: The commanded robot.
         settings: Rate and patience.
+        truth_log: Record of every step; None: none is kept.
     """
 
-    def __init__(self, node: Node, world: SimWorld, robot: SimRobot, settings: PhysicsSettings):
+    def __init__(
+        self,
+        node: Node,
+        world: SimWorld,
+        robot: SimRobot,
+        settings: PhysicsSettings,
+        truth_log: TruthLog | None = None,
+    ):
         self._node, self._world, self._robot, self._settings = node, world, robot, settings
-        self._commands = {
-            mode: PolledSubscription(node, Float64MultiArray, topic, qos.NEWEST)
-            for mode, topic in COMMAND_TOPICS.items()
-        }
+        self._truth_log = truth_log
+        self._commands = CommandInput(node, COMMAND_TOPICS, settings.command_source)
         self._states = node.create_publisher(JointState, "joint_states", qos.STATE)
         self._clock = node.create_publisher(Clock, "clock", qos.COMMAND)
         self._state_template = _state_template(robot.joint_names)
@@ -118,8 +127,7 @@ class Physics:
     def destroy(self) -> None:
         """Remove all topics."""
         self.stop()
-        for subscription in self._commands.values():
-            subscription.destroy()
+        self._commands.destroy()
         self._node.destroy_publisher(self._states)
         self._node.destroy_publisher(self._clock)
 
@@ -177,16 +185,15 @@ class Physics:
 
     def _take_commands(self) -> bool:
         """Whether an effort command arrived and was applied."""
-        taken = False
+        taken, now = False, time.monotonic()
         for mode in MODES if self._world.paused else self._modes_to_poll():
-            subscription = self._commands[mode]
-            message = subscription.newest_serialized()
+            message = self._commands.newest(mode, now)
             if message is None:
                 continue
             try:
                 self._robot.command(mode, self._numbers.read(message), self._settings.joints)
             except CommandRefused as refusal:
-                text = f"{subscription.topic}: {refusal}"
+                text = f"{self._commands.topic(mode)}: {refusal}"
                 self._node.get_logger().warning(text, throttle_duration_sec=1.0)
                 continue
             self._held, self._last_command = False, self._world.time
@@ -215,6 +222,8 @@ class Physics:
         stamp = time_bytes(*split_nanoseconds(self._world.time_ns))
         numbers = (state.q.tobytes(), state.qd.tobytes(), state.effort.tobytes())
         self._states.publish(self._state_template.filled(stamp, *numbers))
+        if self._truth_log is not None:
+            self._truth_log.write(state)
         self._steps_to_clock -= 1
         if self._steps_to_clock <= 0:
             self._publish_clock()
@@ -227,7 +236,14 @@ class Physics:
     def _report_holds(self) -> None:
         if self._held:
             return
-        late = [name for name, why in self._robot.status().held.items() if why is HoldReason.TIMEOUT]
+        status = self._robot.status()
+        if HoldReason.OVERSPEED in status.held.values():
+            self._held = True
+            self._node.get_logger().error(
+                f"overspeed: {status.last_trip}; the arm is held until commands arrive that hold it"
+            )
+            return
+        late = [name for name, why in status.held.items() if why is HoldReason.TIMEOUT]
         if late:
             self._held = True
             self._node.get_logger().warning(

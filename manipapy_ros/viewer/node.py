@@ -1,12 +1,12 @@
 """The node `viewer`: the arm, its goal and all markers on a web page, with buttons that plan and move.
 
-Subscribes to `joint_states`, `controller/status`, `controller/controller_state` and the markers of planner, perception
-and capability. The page is served on this machine only, unless the parameter host names another address.
+Subscribes to `joint_states`, `controller/status`, `controller/controller_state`, the planner's world, and the markers
+of planner, perception and capability. The page is served on this machine only, unless the parameter host names another
+address, and only to visitors with the token in the address that the node prints. With `read_only` it has no buttons.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState
 from manipapy_msgs.msg import ControllerStatus, MotionRequest
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
-from manipapy_core.draw import ArmView, Commands
+from manipapy_core.draw import ArmView, Commands, WebAccess
 from manipapy_core.errors import InputError
+from manipapy_core.geometry import WorldSnapshot
 from manipapy_core.typing import Array
 
 from ..client.arm import ArmClient
@@ -27,23 +29,31 @@ from ..client.planner import PlannerClient
 from ..client.session import RosSession
 from ..common import qos
 from ..common.conversions import positions_by_name, to_seconds
+from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
 from ..common.params import Param, Values
-from ..common.process import run
+from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, compile_kernels
+from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
+from ..common.world_markers import world_markers
 from ..realtime.polled_topics import PolledSubscription
 from .markers import MarkerScene
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
-    Param("host", "127.0.0.1", "Address of the page; every machine that reaches it can move the arm"),
+    *WORLD_PARAMETERS,
+    Param("host", "127.0.0.1", "Address of the page; machines that reach it can move the arm with its token"),
+    Param("token", "", "Token in the address of the page; empty: a random one"),
+    Param("require_token", True, "Whether a visitor needs the token; always so if other machines reach the page"),
+    Param("allowed_hosts", [], "Further host names under which the page may be opened",
+          kind=Parameter.Type.STRING_ARRAY),
+    Param("read_only", False, "The page shows the arm and has no buttons"),
     Param("port", 8080, "Port of the page; the next free one is taken if it is in use", minimum=1, maximum=65535),
     Param("rate", 20.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
     Param("speed", 0.5, "Share of the limits used by motions from the page", minimum=0.01, maximum=1.0, live=True),
-)
+)  # fmt: skip
 MARKERS = {
     "planner/display_path": qos.LATCHED,
-    "planner/world_markers": qos.LATCHED,
     "perception/obstacle_markers": qos.STATE,
     "capability/polytope_markers": qos.STATE,
 }
@@ -67,8 +77,16 @@ class ViewerNode(ManagedNode):
         commands = Commands(plan=self._plan, move=self._move, hold=self._hold, reset=self._arm.reset)
         self._moving = threading.Event()
         self._stop_motion = threading.Event()
+        host = str(values["host"])
+        access = WebAccess(
+            host,
+            token=str(values["token"]) or None,
+            require_token=bool(values["require_token"]),
+            allowed_hosts=list(values["allowed_hosts"]),
+        )
+        shown = None if values["read_only"] else commands
         self._view = self.own(
-            ArmView(model.robot, model.chain, commands, host=str(values["host"]), port=int(values["port"]))
+            ArmView(model.robot, model.chain, shown, host=host, port=int(values["port"]), access=access)
         )
         frames = {link: f"/arm/{link}" for link in model.chain.link_names}
         self._markers = MarkerScene(self._view.server.scene, frames, self.get_logger().warning)
@@ -81,6 +99,8 @@ class ViewerNode(ManagedNode):
         self.own(self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST))
         for topic, profile in MARKERS.items():
             self.own(self.create_subscription(MarkerArray, topic, self._on_markers(topic), profile))
+        self._world = self.own(WorldFollower.of(self, values, model.chain.base))
+        self._drawn, self._drawn_names = WorldSnapshot(), frozenset[str]()
         self._shown_once = False
         # Printed whatever the log level is.
         print(f"{model.robot.name} in the browser: {self._view.url}", flush=True)
@@ -94,7 +114,7 @@ class ViewerNode(ManagedNode):
     def deactivate(self) -> None:
         """Freeze the page."""
         self._stop.set()
-        self._thread.join()
+        self.join(self._thread)
 
     def cleanup(self) -> None:
         """End a motion that the page started."""
@@ -104,6 +124,8 @@ class ViewerNode(ManagedNode):
 
     def _show_on(self) -> None:
         while not self._stop.wait(1.0 / float(self.values["rate"])):
+            # Also without a page: one that is opened later shows it at once.
+            self._show_world()
             state, errors = self._states.newest(), self._errors.newest()
             if not self._view.watched and self._shown_once:
                 continue
@@ -120,6 +142,27 @@ class ViewerNode(ManagedNode):
             self._view.goal.set_goal(q)
             self._view.show_status("no status from the controller yet")
             self._shown_once = True
+
+    def _show_world(self) -> None:
+        world = self._world.snapshot()
+        if world is self._drawn:
+            return
+        names = frozenset((*world.objects, *world.attached))
+        changed = WorldSnapshot(
+            {name: item for name, item in world.objects.items() if self._drawn.objects.get(name) is not item},
+            {name: item for name, item in world.attached.items() if self._drawn.attached.get(name) is not item},
+        )
+        gone = [*(self._drawn_names - names), *changed.objects, *changed.attached]
+        stamp = self.get_clock().now().to_msg()
+        self._markers.take("world", world_markers(changed, gone, self._chain.base, stamp))
+        self._drawn, self._drawn_names = world, names
+
+    def diagnose(self) -> DiagnosticReport:
+        """Address of the page, and whether the planner's world is up to date."""
+        values = {"page": self._view.url, "world version": str(self._world.snapshot().version)}
+        if self._world.problem:
+            return DiagnosticReport(Level.WARN, self._world.problem, values)
+        return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", values)
 
     def _on_status(self, status: ControllerStatus) -> None:
         verdicts = {getattr(ControllerStatus, name): name for name in ("OK", "SLOW", "HOLD", "STOP")}
@@ -162,4 +205,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -127,7 +127,7 @@ def test_screws_from_axes_and_points():
     arm = SerialManipulator(M, omega, r)
     np.testing.assert_allclose(arm.S_list, utils.extract_screw_list(omega, r))
     np.testing.assert_allclose(arm.B_list, lie.adjoint(lie.inverse(M)) @ arm.S_list, atol=1e-15)
-    assert arm.joint_limits == [(-np.pi, np.pi)] * 3
+    assert arm.joint_limits == [(None, None)] * 3
     again = SerialManipulator(M, omega, r, None, arm.S_list, arm.B_list, None, [(-1, 1)] * 3)
     assert again.joint_limits == [(-1.0, 1.0)] * 3
     np.testing.assert_array_equal(again.forward_kinematics([0.1, 0.2, 0.3]), arm.forward_kinematics([0.1, 0.2, 0.3]))
@@ -183,19 +183,24 @@ def test_bad_lists_are_refused(arguments, message):
         dynamics_of(*arguments)
 
 
+def test_body_screws_that_contradict_the_space_screws_are_replaced_with_a_warning():
+    S, M, _, _ = lists()
+    with pytest.warns(UserWarning, match="B_list is not S_list in the frame of the end effector"):
+        arm = SerialManipulator(M, S_list=S, B_list=S)
+    np.testing.assert_allclose(arm.B_list, lie.adjoint(lie.inverse(M)) @ S, atol=1e-12)
+
+
 def test_other_bad_arguments_are_refused():
     S, M, G, frames = lists()
     arm = dynamics_of(S, M, G, frames)
     zero = np.zeros(N)
-    with pytest.raises(InputError, match="B_list"):
-        SerialManipulator(M, S_list=S, B_list=S)
     with pytest.raises(InputError, match="omega_list and r_list"):
         SerialManipulator(M)
     with pytest.raises(InputError, match="lower ≤ upper"):
         SerialManipulator(M, S_list=S, joint_limits=[(1, -1)] * N)
     with pytest.raises(InputError, match="joint_limits has 1"):
         SerialManipulator(M, S_list=S, joint_limits=[(-1, 1)])
-    with pytest.raises(InputError, match="'space', 'body'"):
+    with pytest.raises(InputError, match="'space' and 'body'"):
         arm.jacobian(zero, frame="tool")
     with pytest.raises(InputError, match="k is 5"):
         arm.partial_derivative(0, 0, N, zero)

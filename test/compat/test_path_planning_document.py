@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from manipapy_core import Robot, dynamics, kinematics, lie
+from manipapy_core.compat import alias
 from manipapy_core.compat.control import ManipulatorController
 from manipapy_core.compat.cuda_kernels import (
     check_cuda_availability,
@@ -20,7 +21,7 @@ from manipapy_core.errors import InputError, ShapeError
 from reference.cases import BUNDLED
 
 EXAMPLE = """
-from manipapy_core.compat import urdf_processor, path_planning, control, sim
+from ManipulaPy import urdf_processor, path_planning, control, sim
 import numpy as np
 
 # build model & CUDA-ready dynamics
@@ -59,7 +60,11 @@ def test_minimal_example_of_the_paper(tmp_path, monkeypatch, pybullet):
     monkeypatch.delenv("DISPLAY", raising=False)
     (tmp_path / "xarm.urdf").write_text(BUNDLED["xarm6"].text, encoding="utf-8")
     names: dict = {}
-    exec(EXAMPLE, names)  # the lines of the document, unchanged
+    alias.install(replace=True)
+    try:
+        exec(EXAMPLE, names)  # the lines of the document, unchanged
+    finally:
+        alias.uninstall()
     simulation, wanted = names["simu"], names["traj"]["positions"]
     try:
         assert np.abs(simulation.get_joint_positions() - wanted[-1]).max() < 0.02

@@ -66,9 +66,14 @@ def test_two_arms_are_refused():
         joint("one", "revolute", "torso", "left"),
         joint("two", "revolute", "torso", "right"),
     )
-    for text in (twins, humanoid().text):
-        with pytest.raises(InputError, match="chain"):
+    for text, choices in (
+        (twins, "'left', 'right'"),
+        (humanoid().text, "'left_hand', 'left_foot'"),
+    ):
+        with pytest.raises(InputError, match=choices):
             serial_arm(Robot.from_urdf(text))
+    assert serial_arm(Robot.from_urdf(twins), "right").joint_names == ("two",)
+    assert URDFToSerialManipulator(twins, False, tip_link="left").joint_names == ["one"]
 
 
 def test_very_long_chain():
@@ -111,16 +116,19 @@ def test_pybullet_needs_no_meshes(tmp_path):
     assert URDFToSerialManipulator(tmp_path / "bare.urdf").robot_data["joint_limits"] == [(-2.0, 2.0)]
 
 
-def test_missing_pybullet_error_names_the_extra():
+def test_without_pybullet_the_limits_of_the_description_are_taken_with_a_warning():
     code = (
         "import sys\n"
         "sys.modules['pybullet'] = None  # what Python does for a package that is not there\n"
         "from manipapy_core.compat.urdf_processor import URDFToSerialManipulator\n"
         "assert URDFToSerialManipulator('ur5', use_pybullet_limits=False).chain.n == 6\n"
-        "try:\n"
-        "    URDFToSerialManipulator('ur5')\n"
-        "except ImportError as error:\n"
-        "    print(error)\n"
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    arm = URDFToSerialManipulator('panda')\n"
+        "print(caught[0].message)\n"
+        "limits = arm.chain.limits\n"
+        "assert arm.robot_data['joint_limits'] == list(zip(limits.lower, limits.upper))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "manipapy[sim]" in done.stdout
@@ -131,7 +139,7 @@ def test_missing_file_raises_file_not_found():
         URDFToSerialManipulator("nonexistent.urdf")
 
 
-@pytest.mark.parametrize("text", ["<robot", "<robot name='a'/>", "<sdf/>", robot("a", link("b"), link("c"))])
+@pytest.mark.parametrize("text", ["<robot", "<robot name='a'/>", "<sdf/>", robot("a", link("b"), link("b"))])
 def test_malformed_description_lists_its_problems(tmp_path, text):
     (tmp_path / "bad.urdf").write_text(text)
     with pytest.raises(ModelError, match=r"bad\.urdf") as caught:

@@ -177,7 +177,9 @@ def test_names_of_the_document(processor):
         assert hasattr(processor, attribute)
     assert processor.urdf_name == "robot.urdf"
     signature = inspect.signature(URDFToSerialManipulator).parameters
-    assert list(signature) == ["urdf_name", "use_pybullet_limits"] and signature["use_pybullet_limits"].default is True
+    assert list(signature)[:2] == ["urdf_name", "use_pybullet_limits"]
+    assert signature["use_pybullet_limits"].default is True
+    assert all(parameter.default is not inspect.Parameter.empty for parameter in list(signature.values())[1:])
     trajectory = inspect.signature(URDFToSerialManipulator.visualize_trajectory).parameters
     defaults = {name: parameter.default for name, parameter in trajectory.items() if name != "self"}
     assert defaults == {"cfg_trajectory": None, "loop_time": 3.0, "use_collision": False}

@@ -65,11 +65,11 @@ def test_screw_lists_split_and_join():
     r = np.array([[0.1, 0.2, 0], [0.3, 0, 0.5], [0.8, 0.1, -0.6]]).T
     S = utils.extract_screw_list(omega, r)
     np.testing.assert_array_equal(utils.extract_omega_list(S), omega)
-    points = utils.extract_r_list(S)
+    points = utils.extract_r_list(S).T
     np.testing.assert_allclose(np.cross(omega, points - r, axis=0), 0, atol=1e-15)  # on the same axes
     np.testing.assert_allclose(np.sum(omega * points, axis=0), 0, atol=1e-15)  # and next to the origin
     prismatic = np.array([[0, 0, 0, 0, 1.0, 0]]).T
-    np.testing.assert_array_equal(utils.extract_r_list(prismatic), np.zeros((3, 1)))
+    np.testing.assert_array_equal(utils.extract_r_list(prismatic), np.zeros((1, 3)))
 
 
 @pytest.mark.parametrize(

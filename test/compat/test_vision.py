@@ -52,10 +52,33 @@ def test_obstacles_are_clustered(two_boxes):
     found, count = perception.cluster_obstacles(points, eps=0.05, min_samples=5)
     np.testing.assert_array_equal(found, labels)
     assert count == 2
-    cluster = pytest.importorskip("sklearn.cluster", reason="the reference is scikit-learn: 'manipapy[perception]'")
+    cluster = pytest.importorskip("sklearn.cluster", reason="the reference is scikit-learn: 'manipapy[test]'")
     reference = cluster.DBSCAN(eps=0.05, min_samples=5).fit_predict(points)
     np.testing.assert_array_equal(found, reference)
     perception.release()
+
+
+class OtherVision:
+    """Cameras of another class: no obstacle, no stereo."""
+
+    stereo_enabled = False
+
+    def capture_image(self, camera_index):
+        return np.zeros((4, 4, 3), np.uint8), np.ones((4, 4), np.float32)
+
+    def detect_obstacles(self, depth_image, rgb_image, depth_threshold, camera_index, step):
+        return None, None
+
+    def release(self):
+        pass
+
+
+def test_cameras_of_other_classes_are_taken():
+    perception = Perception(OtherVision())
+    points, labels = perception.detect_and_cluster_obstacles()
+    assert points.shape == (0, 3) and labels.shape == (0,)
+    with pytest.raises(RuntimeError, match="stereo_configs"):
+        perception.compute_stereo_disparity(np.zeros((4, 4), np.uint8), np.zeros((4, 4), np.uint8))
 
 
 def test_detector_gives_one_point_per_object(two_boxes):

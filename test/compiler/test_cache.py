@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import numpy as np
@@ -140,6 +141,100 @@ def test_a_folder_open_to_others_is_not_trusted(folder):
         assert cache.read(only_file(folder).name) is None
 
 
+@pytest.mark.parametrize("mode", [0o770, 0o720, 0o702])
+def test_a_folder_that_a_group_may_write_to_is_neither_read_nor_written(folder, mode):
+    check(doubled())
+    name = only_file(folder).name
+    folder.chmod(mode)
+    cache._warn_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="others may write"):
+        assert cache.read(name) is None
+    only_file(folder).unlink()
+    with pytest.warns(RuntimeWarning, match="not kept"):
+        check(doubled())
+    assert not files(folder, cache.KERNEL)
+
+
+def test_a_file_that_a_group_may_write_to_is_not_used(folder):
+    check(doubled())
+    path = only_file(folder)
+    path.chmod(0o660)
+    cache._warn_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="others may write"):
+        assert cache.read(path.name) is None
+
+
+def test_a_link_is_not_followed(folder, tmp_path):
+    check(doubled())
+    path = only_file(folder)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cache.read(path.name) is None
+
+
+def test_code_that_the_key_has_not_signed_is_not_used(folder, tmp_path, monkeypatch):
+    """An attacker can write correct files, but not with this user's key."""
+    check(doubled())
+    ours = only_file(folder)
+    honest = cache.read(ours.name)
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "attacker"))
+    cache.write(ours.name, b"evil")
+    forged = (tmp_path / "attacker" / ours.name).read_bytes()
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(folder))
+    ours.write_bytes(forged)
+    assert cache.read(ours.name) is None
+    # Nor can a file that was signed take the place of another.
+    cache.write("another.kernel", honest)
+    ours.write_bytes((folder / "another.kernel").read_bytes())
+    assert cache.read(ours.name) is None
+    assert (folder / ".key").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_files_and_folders_of_another_user_are_not_used(folder):
+    check(doubled())
+    path = only_file(folder)
+    os.chown(path, 12345, -1)
+    assert cache.read(path.name) is None
+    os.chown(path, os.getuid(), -1)
+    assert cache.read(path.name) is not None
+    os.chown(folder, 12345, -1)
+    cache._warn_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="another user"):
+        assert cache.read(path.name) is None
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user without a name")
+@pytest.mark.parametrize("home", [None, "/", "/nowhere"])
+def test_a_user_without_home_and_name_can_compile_and_reuse(home):
+    """As in a container that runs under a number."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        assert used_without_name(home, folder) == f"{folder}/cache-54321/manipapy"
+
+
+def used_without_name(home: str | None, temporary: str) -> str:
+    """The folder of the cache that a process of a user without a name has used."""
+    program = textwrap.dedent(
+        """
+        import os
+        from manipapy_core.compiler import cache
+        os.setuid(54321)  # only now: the interpreter may lie in a folder of root
+        cache.write("a.kernel", b"code")
+        assert cache.read("a.kernel") == b"code"
+        print(cache.folder())
+        """
+    )
+    names = ("HOME", "XDG_CACHE_HOME", cache.FOLDER_VARIABLE)
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    environment |= {"TMPDIR": temporary, "PYTHONDONTWRITEBYTECODE": "1"} | ({"HOME": home} if home else {})
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def test_a_folder_that_cannot_be_made_costs_only_a_warning(tmp_path, monkeypatch):
     blocker = tmp_path / "file"
     blocker.write_text("not a folder")
@@ -166,7 +261,9 @@ def test_many_processes_at_once_agree_and_leave_no_debris(folder):
     answers = {process.communicate(timeout=120)[0] for process in processes}
     assert all(process.returncode == 0 for process in processes)
     assert len(answers) == 1
-    assert sorted(path.suffix for path in folder.iterdir()) == [cache.INDEX, cache.KERNEL]
+    assert sorted(path.suffix for path in folder.iterdir()) == ["", cache.INDEX, cache.KERNEL], (
+        "the key and one of each"
+    )
 
 
 @pytest.fixture
@@ -211,7 +308,7 @@ def test_files_that_the_cache_did_not_write_are_left_alone(small):
         keep(number, age=1000.0 - number)
     assert (small / "notes.txt").exists()
     cache.clear()
-    assert [path.name for path in small.iterdir()] == ["notes.txt"]
+    assert sorted(path.name for path in small.iterdir()) == [".key", "notes.txt"]
 
 
 def test_partial_files_of_dead_processes_are_removed(small):
@@ -221,7 +318,7 @@ def test_partial_files_of_dead_processes_are_removed(small):
         path.write_bytes(bytes(10))
         os.utime(path, (path.stat().st_mtime - age,) * 2)
     keep(0, age=0.0)
-    assert sorted(path.name for path in small.iterdir()) == [".alive.part", f"some-00{cache.KERNEL}"]
+    assert sorted(path.name for path in small.iterdir()) == [".alive.part", ".key", f"some-00{cache.KERNEL}"]
 
 
 def test_a_limit_that_is_no_number_is_reported(monkeypatch):

@@ -53,8 +53,10 @@ def test_double_precision_agrees_with_numpy_and_with_the_cpu_kernel(robot, name,
     case = case_of(robot, name)
     arguments = case.arguments(COUNT, FLOAT64)
     result = compute(robot, case, arguments, layout)
-    assert disagreement(result, case.reference(arguments)) <= DOUBLE_BOUND
-    assert disagreement(result, case.function.run(*arguments)) <= DOUBLE_BOUND
+    # Derivatives of accelerations pass through the inverse of the mass matrix twice.
+    bound = 1e-11 if name.startswith("forward_dynamics_derivatives") else DOUBLE_BOUND
+    assert disagreement(result, case.reference(arguments)) <= bound
+    assert disagreement(result, case.function.run(*arguments)) <= bound
 
 
 @KERNELS
@@ -65,7 +67,10 @@ def test_single_precision_has_the_digits_that_it_can_have(robot, name, layout):
     result = compute(robot, case, arguments, layout)
     assert result.dtype == np.float32
     exact = [array.astype(FLOAT64) for array in arguments]
-    if name.startswith("forward_dynamics"):
+    if name.startswith("forward_dynamics_derivatives"):
+        truth = case.reference(exact)
+        largest = 100.0 * np.max(np.abs(truth))  # the mass matrix of light links is badly conditioned
+    elif name.startswith("forward_dynamics"):
         # Accelerations of light links magnify any rounding; the forces that they stand for do not.
         inverse = case_of(robot, name.replace("forward", "inverse"))
         result, truth = inverse.reference([*exact[:2], result.astype(FLOAT64), *exact[3:]]), exact[2]

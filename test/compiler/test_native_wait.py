@@ -59,7 +59,7 @@ def test_the_code_comes_from_the_cache_the_second_time(monkeypatch, tmp_path):
     monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path))
     native_wait.wait_code.cache_clear()
     native_wait.wait_code()
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [cache.INDEX, cache.KERNEL]
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == ["", cache.INDEX, cache.KERNEL]
     monkeypatch.setattr(engine, "_compile", lambda *_: pytest.fail("compiled again"))
     native_wait.wait_code.cache_clear()
     now = time.monotonic_ns()

@@ -113,8 +113,12 @@ def assert_alike(one: Status, other: Status) -> None:
 
 @pytest.fixture(params=sorted(ARMS))
 def twins(request):
-    """Two controllers in mid-motion."""
-    twins = Twins(request.param)
+    """Two controllers in mid-motion, which believe every joint state."""
+    twins = Twins(request.param, ControllerSettings(guard=GuardSettings(state_jump=10.0)))
+    return in_mid_motion(twins)
+
+
+def in_mid_motion(twins: Twins) -> Twins:
     twins.run(250)
     twins.start_goal()
     twins.run(BEFORE)
@@ -173,6 +177,18 @@ FAULTS: dict[str, tuple[Callable[[Twins, Measured], Measured], Action, set[Check
     "efforts jump": (displaced(0.1), Action.SLOW, {Check.EFFORT, Check.TORQUE_RATE}),
     "far away": (displaced(0.4), Action.HOLD, {Check.TRACKING}),
 }
+
+
+@pytest.mark.parametrize("robot", ARMS)
+def test_a_state_far_from_the_last_one_is_not_believed_on_either_path(robot):
+    twins = in_mid_motion(Twins(robot))
+    before = twins.fused_ticks
+    twins.tick(displaced(0.005)(twins, twins.nominal()))
+    assert twins.fused_ticks == before + 1, "a small step is plausible"
+    for _ in range(300):
+        one, _ = twins.tick(displaced(0.1 if twins.now % 0.002 > 0.001 else 0.0)(twins, twins.nominal()))
+    assert one.held is not None and one.held.check is Check.PLAUSIBLE
+    assert np.abs(one.qd).max() < 1.0
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -100,17 +100,18 @@ def test_runaway_joint_is_held_by_the_velocity_check():
     rig, mark = with_fault(force(0, 30.0), settings=settings)
     rig.run(3.0)
     shares = np.abs(rig.qd).max(axis=0) / UR5.limits.velocity
-    assert 1.2 < shares.max() < 1.4
+    assert 0.5 < shares.max() <= 1.05
     assert held(rig).check is Check.VELOCITY and held(rig).joint == UR5.joint_names[shares.argmax()]
     assert rig.still_within(mark, 1.5) and compensates_gravity(rig)
 
 
 def test_a_law_that_asks_for_too_much_effort_is_clipped():
     """The rig asserts in every tick that no effort exceeds its limit; here the law commands ten times that."""
-    rig, mark = with_fault(push(1, 5000.0))
-    rig.run(1.5)
+    settings = ControllerSettings(guard=GuardSettings(velocity_slow=100.0, velocity_hold=100.0))
+    rig, mark = with_fault(push(1, 5000.0), settings=settings)
+    rig.run(3.0)
     assert 100.0 < np.abs(rig.tau).max() <= UR5.limits.effort.max()
-    assert rig.still_within(mark, 1.0) and compensates_gravity(rig)
+    assert rig.still_within(mark, 2.5) and compensates_gravity(rig)
 
 
 def test_an_arm_too_weak_for_its_trajectory_goes_slower_on_the_same_path():
@@ -240,8 +241,8 @@ def test_an_obstacle_ahead_slows_the_arm_and_then_holds_it():
     mark = rig.mark()
     rig.run(1.0)
     assert held(rig).check is Check.COLLISION and rig.still_within(mark, 0.3)
-    ahead.update(np.nan, 0.0)
     again = rig.controller.submit(move(UR5, AWAY["ur5"], 3.0))
+    ahead.update(np.nan, 0.0, trajectory=2)
     rig.run(0.2)
     assert again.outcome is not None, "a forecast that is not a number is no permission"
 
@@ -276,16 +277,18 @@ def test_the_path_ahead_is_what_is_executed_next():
     assert rig.controller.path_ahead(5, 0.02) is None
     rig.controller.submit(move(UR5, AWAY["ur5"], 2.0))
     rig.run(0.5)
-    rows, rate = rig.controller.path_ahead(11, 0.02)
+    ahead = rig.controller.path_ahead(11, 0.02)
+    rows, rate = ahead.positions, ahead.rate
+    assert ahead.trajectory == 1 and ahead.spacing == 0.02
     assert rate == 1.0
     for row in rows:
         np.testing.assert_allclose(rig.controller.status().q_ref, row, atol=1e-9)
         rig.run(0.02)
     rig.controller.cancel()
     rig.run(0.05)
-    rows, rate = rig.controller.path_ahead(3, 0.02)
-    assert 0.0 < rate < 1.0
-    np.testing.assert_allclose(rig.controller.status().q_ref, rows[0], atol=1e-9)
+    ahead = rig.controller.path_ahead(3, 0.02)
+    assert 0.0 < ahead.rate < 1.0
+    np.testing.assert_allclose(rig.controller.status().q_ref, ahead.positions[0], atol=1e-9)
 
 
 def test_ticks_that_come_late_slow_the_arm_down():

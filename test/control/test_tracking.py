@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from control.arms import ARMS, AWAY, DT, HOME, PANDA, UR5, follow, heavier, quintic, rms
 from manipapy_core import Payload, dynamics
-from manipapy_core.control import Reference, SimulatedArm, make_law
+from manipapy_core.control import ArmController, Reference, SimulatedArm, make_law
+from manipapy_core.control.laws.friction import FrictionFeedforward
+from manipapy_core.trajectory import JointTrajectory
 
 robots = pytest.mark.parametrize("robot", ARMS)
+DAMPING = np.array([20.0, 20.0, 10.0, 0.5, 0.1, 0.02])
+"""[N m s/rad]; more on the light wrist and semi-implicit Euler would be unstable."""
 
 
 def errors_of(name, robot, *, plant=None, gains=None):
@@ -132,3 +138,44 @@ def test_known_payload_is_part_of_the_first_estimate():
     q, qd, qdd = swing(HOME["panda"], 0.5, 0.7)
     expected = dynamics.inverse_dynamics(PANDA, q, qd, qdd, payload=load)
     assert np.allclose(dynamics.regressor(PANDA, q, qd, qdd) @ law.parameters, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["computed_torque", "feedforward"])
+def test_damping_of_the_description_does_not_hold_the_arm_back(name):
+    rough = replace(UR5, damping=DAMPING)
+    law = make_law(name, rough)
+    start, goal = HOME["ur5"], AWAY["ur5"]
+    law.start(SimulatedArm(rough, start).state, Reference.at_rest(start), dynamics.gravity_forces(rough, start))
+    errors = follow(law, lambda t: quintic(start, goal, 2.0, t), 2.0, plant=rough)
+    assert np.abs(errors).max() < 3e-3
+
+
+def test_friction_feedforward_is_the_friction_of_the_dynamics():
+    rough = replace(UR5, damping=np.array([1.0, 2, 3, 4, 5, 6]), friction=np.array([0.5, 0, 1, 0, 2, 0]))
+    friction, smooth = FrictionFeedforward.of(rough), FrictionFeedforward.of(UR5)
+    assert friction is not None and smooth is None
+    for qd in np.random.default_rng(2).uniform(0.1, 1.0, (20, 6)) * np.array([1, -1, 1, -1, 1, -1]):
+        tau = np.ones(6)
+        friction.add(qd, tau)
+        np.testing.assert_allclose(tau - 1.0, dynamics.friction_forces(rough, qd), rtol=1e-9)
+    at_rest = np.zeros(6)
+    friction.add(np.zeros(6), at_rest)
+    assert not at_rest.any()
+
+
+def test_controller_feeds_friction_forward_on_every_tick():
+    """The fused tick has no friction: an arm with friction must not take it."""
+    rough = replace(UR5, damping=DAMPING)
+    controller = ArmController(rough)
+    arm = SimulatedArm(rough, HOME["ur5"])
+    times = np.linspace(0.0, 2.0, 100)
+    rows = [quintic(HOME["ur5"], AWAY["ur5"], 2.0, t) for t in times]
+    goal, worst = None, 0.0
+    for tick in range(2500):
+        tau = controller.tick(tick * DT, arm.state.q.copy(), arm.state.qd.copy(), tick * DT)
+        goal = goal or controller.submit(JointTrajectory(times, *(np.array(column) for column in zip(*rows))))
+        worst = max(worst, float(np.abs(controller.q_ref - arm.state.q).max()))
+        arm.step(tau, DT)
+        if goal.outcome is not None:
+            break
+    assert goal.outcome is not None and goal.outcome.succeeded and worst < 5e-3

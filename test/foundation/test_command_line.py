@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from manipapy_core.cli.app import add_commands, app
+from manipapy_core.cli.app import add_commands, app, main
 from manipapy_core.compiler import cache
 
 add_commands()
@@ -57,10 +57,30 @@ def test_cache_command_clears_the_cache_and_no_other_file(tmp_path, monkeypatch)
     (tmp_path / "notes.txt").write_text("not from the cache")
     shown = CliRunner().invoke(app, ["cache", "--clear"])
     assert shown.exit_code == 0 and "1 files removed" in shown.output
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    # The key that authenticates files of the cache stays with the folder.
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".key", "notes.txt"]
 
 
 def test_cache_command_shows_a_folder_that_does_not_exist_as_empty(tmp_path, monkeypatch):
     monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "none"))
     shown = CliRunner().invoke(app, ["cache"])
     assert shown.exit_code == 0 and "0 files" in shown.output
+
+
+def test_describe_strict_lists_every_mistake_and_warning(tmp_path, monkeypatch, capsys):
+    (tmp_path / "arm.urdf").write_text(
+        '<robot><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
+        '<axis xyz="0 0 2"/><limit lower="-1" upper="1" effort="-1" velocity="1"/></joint></robot>'
+    )
+    shown = CliRunner().invoke(app, ["describe", str(tmp_path / "arm.urdf")])
+    assert shown.exit_code == 0
+    assert shown.output.count("warning: arm.urdf:1:") == 3
+    monkeypatch.setattr("sys.argv", ["manipapy", "describe", str(tmp_path / "arm.urdf"), "--strict"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "2 problems" in said
+    assert "attribute 'name' is missing" in said
+    assert "effort is -1, taken as none" in said
+    assert "warning: arm.urdf:1: <axis> of joint 'j': xyz has length 2" in said

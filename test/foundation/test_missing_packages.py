@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from manipapy_core.compat import features
 from manipapy_core.errors import MissingPackage
 from manipapy_core.motion.timing.time_laws import TimeLaw
 
@@ -45,11 +46,21 @@ def test_each_names_an_extra_that_installs_the_package(project):
     assert {"collision", "planning", "perception"} <= table.keys()
     for where, (package, _, extra) in calls(project):
         seen += 1
+        if not isinstance(extra, ast.Constant):
+            assert where.startswith("manipapy_core/compat/features.py")  # its table is checked below
+            continue
         literal = isinstance(package, ast.Constant)
         packages = [package.value] if literal else PACKAGES_BY_NAME[ast.unparse(package)]
         for name in packages:
             assert name in table[ast.literal_eval(extra)], f"{where}: {name} is not in {ast.unparse(extra)}"
     assert seen >= 10
+
+
+def test_features_of_compat_name_extras_that_install_their_packages(project):
+    table, installed_as = extras(project), {"cv2": "opencv-python-headless", "cupy": "cupy-cuda13x"}
+    for feature, extra in features.EXTRAS.items():
+        for package in features.PACKAGES[feature]:
+            assert installed_as.get(package, package) in table[extra], feature
 
 
 def test_no_other_error_stands_for_a_missing_package(project):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from geometry.arms import arm, at, configurations, table_world
-from manipapy_core import kinematics, lie
+from manipapy_core import Robot, kinematics, lie
 from manipapy_core.errors import InputError, NotFiniteError, ShapeError
 from manipapy_core.geometry import Box, Checker, Cylinder, RobotBody, Sphere, World
 from manipapy_core.geometry.body import link_frames
@@ -157,3 +157,26 @@ def test_raw_addresses_give_the_same_results(checker):
 def test_description_names_links_and_reasons():
     text = arm("panda")[2].describe()
     assert "checked: " in text and "adjacent" in text and "never in contact" in text
+
+
+def test_flat_end_of_a_cylinder_is_where_it_is_in_every_direction(tmp_path):
+    """Rounding once moved the point farthest along a cylinder's own axis by up to its radius."""
+    shape = '<collision><geometry><cylinder radius="0.05" length="0.2"/></geometry></collision>'
+    names = ["base", "a", "b", "rod"]
+    links = "".join(f'<link name="{name}">{shape if name == "rod" else ""}</link>' for name in names)
+    joints = "".join(
+        f'<joint name="j{i}" type="revolute"><parent link="{names[i]}"/><child link="{names[i + 1]}"/>'
+        f'<axis xyz="{axis}"/><limit lower="-3" upper="3" velocity="1" effort="1"/></joint>'
+        for i, axis in enumerate(("1 0 0", "0 1 0", "0 0 1"))
+    )
+    (tmp_path / "rod.urdf").write_text(f'<robot name="rod">{links}{joints}</robot>')
+    robot = Robot.from_urdf(tmp_path / "rod.urdf")
+    chain = robot.chain("base", "rod")
+    body = RobotBody.build(robot, chain, keep=False)
+    box, turned = Box([0.3, 0.3, 0.1]), lie.pose(lie.exp_so3(np.array([0.7, 0.5, 0.0])))
+    corner = -turned[:3, :3] @ np.copysign(0.5 * box.size, turned[2, :3])  # points at the flat end
+    for q in np.random.default_rng(2).uniform(-3.0, 3.0, (150, 3)):
+        for gap, expected in ((4e-4, False), (-1e-5, True)):
+            world = World()
+            world.add("box", box, kinematics.forward(chain, q) @ at(*([0.02, 0.03, 0.1 + gap] - corner)) @ turned)
+            assert Checker(body, world).collides(q) is expected

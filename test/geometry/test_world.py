@@ -170,3 +170,14 @@ def test_empty_world_after_clear():
     assert len(world.names) == 20
     world.clear()
     assert world.names == ()
+
+
+def test_all_allowed_contacts_are_replaced_in_one_edit():
+    world = World()
+    world.allow("arm", "table")
+    before = world.snapshot().version
+    world.set_allowed([("arm", "box"), ("box", "arm"), ("hand", "box")])
+    assert world.snapshot().version == before + 1
+    assert world.snapshot().allowed == {frozenset({"arm", "box"}), frozenset({"hand", "box"})}
+    with pytest.raises(InputError, match="no pair"):
+        world.set_allowed([("arm", "arm")])

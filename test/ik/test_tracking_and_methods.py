@@ -80,6 +80,19 @@ def test_textbook_methods_converge_from_nearby(method):
     assert solved >= 5
 
 
+@pytest.mark.parametrize("method", [ik.jacobian_transpose, ik.pseudo_inverse, ik.damped_least_squares])
+def test_a_step_of_a_textbook_method_takes_the_given_share_of_the_error(method):
+    chain = arm("ur5")
+    q = np.array([0.0, -1.2, 1.4, -1.6, 0.9, 0.4])
+    T = kinematics.forward(chain, q + 1e-3)
+    # One step, and a pose that it does not reach: the closest configuration is the one after the step.
+    whole, part = (method(chain, T, q, alpha=alpha, iterations=1).q - q for alpha in (1.0, 0.25))
+    np.testing.assert_allclose(part, 0.25 * whole, rtol=1e-6, atol=1e-12)
+    for alpha in (0.0, 1.5, float("nan")):
+        with pytest.raises(InputError, match="alpha"):
+            method(chain, T, q, alpha=alpha)
+
+
 def test_an_unreachable_pose_ends_in_least_squares():
     chain = arm("ur5")
     T = np.eye(4)

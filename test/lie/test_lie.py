@@ -97,6 +97,28 @@ def test_quaternions_agree_with_scipy(direction, angle):
     np.testing.assert_allclose(lie.rotation_from_quaternion(3.7 * expected.as_quat()), R, atol=1e-12)
 
 
+QUARTERS = st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi, np.pi / 2 - 1e-9])
+RPY = st.tuples(*[st.one_of(st.floats(-np.pi, np.pi), QUARTERS)] * 3)
+
+
+@given(RPY)
+def test_roll_pitch_yaw_agree_with_scipy_and_come_back(rpy):
+    R = lie.rotation_from_rpy(rpy)
+    np.testing.assert_allclose(R, Rotation.from_euler("xyz", rpy).as_matrix(), atol=1e-14)
+    found = lie.rotation_to_rpy(R)
+    assert abs(found[1]) <= np.pi / 2
+    np.testing.assert_allclose(lie.rotation_from_rpy(found), R, atol=1e-14)
+
+
+def test_roll_pitch_yaw_of_batches_give_the_single_answers():
+    angles = np.random.default_rng(1).uniform(-3.0, 3.0, (2, 5, 3))
+    R = lie.rotation_from_rpy(angles)
+    assert R.shape == (2, 5, 3, 3)
+    np.testing.assert_array_equal(lie.rotation_to_rpy(R)[1, 3], lie.rotation_to_rpy(R[1, 3]))
+    with pytest.raises(ShapeError, match="rpy"):
+        lie.rotation_from_rpy([0.0, 0.0])
+
+
 def test_batches_of_any_shape_give_the_single_answers():
     twists = np.random.default_rng(0).normal(size=(3, 4, 6))
     poses = lie.exp_se3(twists)

@@ -44,9 +44,9 @@ def visual(geometry: str, more: str = "") -> str:
 
 
 def problems_of(source: Any, **options: Any) -> tuple[str, ...]:
-    """Every problem of a description that must not be accepted."""
+    """Every problem of a description that must not be accepted, at least not when `strict`."""
     with pytest.raises(ModelError) as caught:
-        Robot.from_urdf(source, **options)
+        Robot.from_urdf(source, **{"strict": True, **options})
     for problem in caught.value.problems:
         assert problem in str(caught.value)
     return caught.value.problems

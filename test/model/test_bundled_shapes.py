@@ -126,8 +126,8 @@ def test_arm_at_home_does_not_touch_itself(arm):
     assert SelfCollision(arm).pairs(arm.home) == set()
 
 
-# Joint 4 of the Panda cannot be straight, so its zero pose is none of the robot.
-@pytest.mark.parametrize("arm", [arm for arm in ARMS if arm.name != "panda"], ids=lambda arm: arm.name)
+# Joint 4 of the Panda and of the FR3 cannot be straight, so their zero pose is none of the robot.
+@pytest.mark.parametrize("arm", [arm for arm in ARMS if arm.name not in ("panda", "fr3")], ids=lambda arm: arm.name)
 def test_arm_at_zero_does_not_touch_itself(arm):
     assert SelfCollision(arm).pairs((0.0,) * len(arm.joints)) == set()
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manipapy_core.errors import InputError
+from manipapy_core.errors import InputError, MeshNotFound
 from manipapy_core.model import MeshGeometry, Robot
+from manipapy_core.model.meshes import load_mesh
 from model.small_arm import arm, only_problem_of, problems_of, visual
 
 
@@ -98,7 +99,7 @@ def test_missing_mesh_says_where_it_looked_and_what_to_do(package: Path) -> None
     assert problem.startswith("text:3: <mesh> of link 'hand': mesh 'package://my_arm/meshes/foot.stl': file not found")
     assert str(package / "meshes" / "foot.stl") in problem
     assert "pass package_paths=[the folder of package 'my_arm', or the folder that contains it]" in problem
-    assert "check_meshes=False" in problem
+    assert "kinematics and dynamics do without it" in problem
 
 
 def test_missing_mesh_is_reported_once_however_often_it_is_used(package: Path) -> None:
@@ -178,7 +179,8 @@ def test_unusable_references_are_explained(package: Path, uri: str, words: str) 
 
 
 def test_text_without_folders_says_that_it_knows_none(package: Path) -> None:
-    assert "searched: nowhere, no folder is known" in only_problem_of(mesh_arm("hand.stl"))
+    for uri in ("hand.stl", "package://my_arm/meshes/hand.stl"):
+        assert "searched: nowhere, no folder is known" in only_problem_of(mesh_arm(uri))
 
 
 def test_package_paths_must_be_folders(package: Path) -> None:
@@ -186,3 +188,24 @@ def test_package_paths_must_be_folders(package: Path) -> None:
         Robot.from_urdf(arm(), package_paths=[package / "nowhere"])
     with pytest.raises(InputError, match="give a list of folders"):
         Robot.from_urdf(arm(), package_paths=str(package))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.dae", b"<COLLADA>"),
+        ("a.dae", b'<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1"/>'),
+        ("a.dae", b'<?xml version="1.0"?><COLLADA><library_geometries><geometry id="g"><mesh><source id="s">'
+         b'<float_array count="9">x y z</float_array></source></mesh></geometry></library_geometries></COLLADA>'),
+        ("a.stl", b"solid x\nfacet"),
+        ("a.obj", b"f 1 2 3\nv nan 0 0"),
+        ("a.ply", b"ply\nformat ascii 1.0\nelement vertex -5"),
+        ("a.glb", b"glTF\x02\x00\x00\x00"),
+        ("a.xyz123", b"what is this"),
+        ("a", b""),
+    ],
+)  # fmt: skip
+def test_broken_and_unknown_mesh_files_are_our_errors(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(MeshNotFound, match="export it again as binary STL"):
+        load_mesh(str(tmp_path / name))

@@ -26,14 +26,14 @@ BAD_LINKS = {
     ),
     "nan izz": (inertial(inertia=INERTIA.replace("0.25", "nan")), "izz is nan", "write a finite number"),
     "inertia in words": (inertial(inertia=INERTIA.replace("0.2", "light", 1)), "iyy is 'light'", "one number"),
-    "no ixy": (inertial(inertia=INERTIA.replace('ixy="0"', "")), "'ixy' is missing", 'write ixy="..."'),
+    "no ixy": (inertial(inertia=INERTIA.replace('ixy="0"', "")), "'ixy' is missing, taken as 0", 'write ixy="0"'),
     "impossible products": (
         inertial(inertia=INERTIA.replace('ixy="0"', 'ixy="9"')),
         "principal moments are -8.85, 0.25, 9.15 and none may be negative",
         "check the signs and sizes of ixy",
     ),
     "two masses": (inertial('<mass value="1"/><mass value="2"/>'), "<mass> is given 2 times", "keep one"),
-    "two inertials": (inertial() * 2, "<inertial> is given 2 times (lines 3 and 3)", "keep one of them"),
+    "two inertials": (inertial() * 2, "<inertial> is given 2 times, the first one counts", "keep one of them"),
     "short origin": (inertial(origin='<origin xyz="1 2"/>'), "xyz is '1 2', which has 2 parts", "write 3 numbers"),
     "long rpy": (inertial(origin='<origin rpy="1 2 3 4"/>'), "rpy is '1 2 3 4'", "write 3 numbers"),
     "nan origin": (inertial(origin='<origin xyz="0 nan 0"/>'), "xyz is '0 nan 0'", "write 3 finite numbers"),
@@ -41,7 +41,7 @@ BAD_LINKS = {
     "no geometry": ("<visual/>", "<visual> of link 'hand': <geometry> is missing", "or delete the <visual>"),
     "empty geometry": (visual(""), "<geometry> of link 'hand': holds 0 shapes", "write exactly one of <box>"),
     "two geometries": (visual('<sphere radius="1"/><sphere radius="1"/>'), "holds 2 shapes", "exactly one"),
-    "unknown geometry": (visual("<capsule/>"), "<capsule> of link 'hand': is not a known", "use <box>, <cylinder>"),
+    "unknown geometry": (visual("<cone/>"), "<cone> of link 'hand': is not a known", "use <box>, <cylinder>"),
     "flat size": (visual('<box size="1 2"/>'), "<box> of link 'hand': size is '1 2'", "write 3 numbers"),
     "no size": (visual("<box/>"), "attribute 'size' is missing", 'write size="'),
     "negative size": (visual('<box size="1 -2 1"/>'), "size is -2", "write a positive length in m"),
@@ -114,7 +114,7 @@ def test_limit_is_required(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["planar", "floating"])
 def test_planar_and_floating_joints_are_refused_clearly(kind: str) -> None:
     problem = only_problem_of(arm(kind=kind))
-    assert problem.startswith(f"text:4: joint 'wrist': type {kind} is not supported; ")
+    assert problem.startswith(f"text:4: joint 'wrist': type {kind} is not supported, the joint is held still; ")
 
 
 def test_unknown_joint_type_gets_a_hint() -> None:
@@ -130,7 +130,7 @@ def test_joint_without_type_lists_the_types() -> None:
 def test_names_are_required() -> None:
     text = arm(more="<link/>").replace('<robot name="arm">', "<robot>")
     robot, link = problems_of(text)
-    assert robot == "text:1: <robot>: attribute 'name' is missing; write <robot name=\"my_robot\">"
+    assert robot == "text:1: <robot>: attribute 'name' is missing, taken as 'robot'; write <robot name=\"my_robot\">"
     assert link == "text:8: <link>: attribute 'name' is missing; write <link name=\"...\">"
 
 

@@ -28,8 +28,8 @@ def test_unknown_link_is_named_with_the_closest_one(role: str) -> None:
 
 def test_two_roots_are_named_with_lines() -> None:
     problem = only_problem_of(arm(more='<link name="camera"/>'))
-    assert problem.startswith("text:1: <robot>: 2 links have no parent joint: 'base' (line 2), 'camera' (line 8)")
-    assert "connect the others with joints" in problem
+    assert "2 links have no parent joint: 'base' (line 2, 2 links), 'camera' (line 8, 1 link)" in problem
+    assert "only the tree below 'base' is used, connect the others with joints" in problem
 
 
 def test_link_with_two_parents_names_both_joints() -> None:
@@ -110,7 +110,9 @@ def test_mimic_of_a_mimic_follows_the_driver_directly() -> None:
 
 def test_mimic_of_a_missing_joint_names_the_closest() -> None:
     problem = only_problem_of(fingers('<mimic joint="wrst"/>'))
-    assert problem.startswith("text:8: joint 'f0': mimics joint 'wrst', which does not exist; correct the name")
+    assert problem.startswith(
+        "text:8: joint 'f0': mimics joint 'wrst', which does not exist, and so moves on its own; correct the name"
+    )
     assert "did you mean 'wrist'?" in problem
 
 
@@ -131,7 +133,9 @@ def test_mimic_of_a_fixed_joint() -> None:
         "</robot>", '<link name="plate"/>' + joint("bolt", "fixed", "hand", "plate") + "</robot>"
     )
     problem = only_problem_of(text)
-    assert "joint 'f0': mimics joint 'bolt', which is fixed; name a joint that moves" in problem
+    assert (
+        "joint 'f0': mimics joint 'bolt', which is fixed, and so moves on its own; name a joint that moves" in problem
+    )
 
 
 def test_fixed_joint_that_mimics_is_only_a_warning() -> None:

@@ -43,7 +43,7 @@ def test_malformed_xml_is_refused_with_its_line(text: str, line: int) -> None:
     assert "check that every tag and quote is closed" in problem
 
 
-@pytest.mark.parametrize("root", ["sdf", "mujoco", "Robot"])
+@pytest.mark.parametrize("root", ["model", "collada", "Robot"])
 def test_other_documents_are_refused(root: str) -> None:
     problem = only_problem_of(f'<{root} name="x"/>')
     assert problem == f'text:1: <{root}>: is not a URDF; the outermost element must be <robot name="...">'
@@ -127,7 +127,20 @@ def test_any_damage_gives_a_robot_or_a_list_of_problems(start: int, length: int,
     assert all(abs(np.linalg.norm(joint.axis) - 1.0) < 1e-12 for joint in robot.joints.values())
 
 
-def test_deep_nesting_does_not_exhaust_the_stack() -> None:
-    depth = 50_000
-    nested = "<gazebo>" * depth + "</gazebo>" * depth
-    assert Robot.from_urdf(arm(more=nested)).root == "base"
+def test_deep_nesting_has_a_bound_and_does_not_exhaust_the_stack() -> None:
+    def nested(depth: int) -> str:
+        return arm(more="<gazebo>" * depth + "</gazebo>" * depth)
+
+    assert Robot.from_urdf(nested(900)).root == "base"
+    for depth in (1000, 1_000_000):
+        assert only_problem_of(nested(depth)).startswith("text:8: elements are nested more than 1000 deep; ")
+
+
+def test_huge_attributes_and_documents_are_refused_with_a_sentence() -> None:
+    problem = only_problem_of(arm(more=f'<gazebo reference="{"x" * 50_000_000}"/>'))
+    assert problem.startswith("text:8: attribute 'reference' of <gazebo> has 50000000 characters, more than 1000000; ")
+
+
+def test_more_links_than_any_robot_has_are_refused() -> None:
+    text = '<robot name="r">' + "".join(f'<link name="l{index}"/>' for index in range(50_000)) + "</robot>"
+    assert "has 50000 links, more than 10000; " in only_problem_of(text)

@@ -12,6 +12,7 @@ from manipapy_core import InputError, kinematics
 from manipapy_core.geometry import Box, World
 from manipapy_core.geometry.exact import ExactChecker, exact_distance
 from manipapy_core.motion import CollisionForecaster, ForecastSettings, PathPreview
+from manipapy_core.motion.collision_forecast import FLOOR
 from manipapy_core.trajectory import BrakingLimits
 from manipapy_core.trajectory.stopping import stop_durations, stopping_path
 
@@ -214,3 +215,19 @@ def test_a_preview_moves_on_with_time():
 def test_settings_that_would_skip_the_margin_are_refused():
     with pytest.raises(InputError, match="step"):
         ForecastSettings(margin=0.001)
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_a_followed_trajectory_keeps_its_distance_between_links(name):
+    """By coal: whatever passes at the floor of the margin is 1.7 mm apart, and what does not pass is near."""
+    pytest.importorskip("coal")
+    _, chain, body = arm(name)
+    own, exact, rng = forecaster(name)._arm, ExactChecker(body), np.random.default_rng(5)
+    q = rng.uniform(np.maximum(chain.limits.lower, -np.pi), np.minimum(chain.limits.upper, np.pi), (20000, chain.n))
+    floor = own._paddings[FLOOR]
+    close = q[own._hits(2.0 * floor, q) & ~own._hits(floor, q)][:60]
+    assert len(close) > 20
+    assert min(exact.contacts(row)[0].distance for row in close) > 0.0017
+    stopped = q[own._hits(floor, q) & ~own._hits(0.0, q)][:60]
+    assert len(stopped) > 20
+    assert np.median([exact.contacts(row)[0].distance for row in stopped]) < 0.003

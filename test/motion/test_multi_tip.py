@@ -11,7 +11,7 @@ from manipapy_core.errors import UnknownLink
 from manipapy_core.geometry import Checker, RobotBody
 from manipapy_core.ik import NotAPose
 from manipapy_core.motion import PlanStatus, PoseGoal, TipsGoal, plan
-from manipapy_core.motion.multi_tip import _errors_and_jacobians, solve_targets, targets_of
+from manipapy_core.motion.multi_tip import errors_and_jacobians, solve_targets, targets_of
 from motion.scenes import READY
 
 ARM = """
@@ -106,12 +106,12 @@ def test_the_jacobian_is_the_derivative_of_the_errors(empty):
     chain, q = empty.body.chain, READY["panda"][None]
     goal = {link: pose_of(chain, q[0] + 0.01, link) for link in ("panda_link4", "panda_link6")}
     targets = targets_of(chain, goal)
-    _, J = _errors_and_jacobians(chain, targets, q)
+    _, J = errors_and_jacobians(chain, targets, q)
     step = 1e-6
     for joint in range(chain.n):
         either = np.repeat(q, 2, axis=0)
         either[:, joint] += step, -step
-        ahead, behind = _errors_and_jacobians(chain, targets, either)[0]
+        ahead, behind = errors_and_jacobians(chain, targets, either)[0]
         # Exact for the way; for small turns the rotation vector changes as fast as the arm turns.
         np.testing.assert_allclose((behind - ahead) / (2.0 * step), J[0, :, joint], atol=0.02)
 

@@ -24,7 +24,7 @@ from manipapy_core.motion import (
 from manipapy_core.motion.timing.time_laws import TimedPath, time_optimal
 from manipapy_core.motion.timing.topp import fastest_squared_speeds
 from manipapy_core.motion.verify import chain_efforts
-from manipapy_core.trajectory import MissingLimit, motion_bounds
+from manipapy_core.trajectory import motion_bounds
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 
@@ -164,14 +164,18 @@ def test_a_law_that_overshoots_is_rescaled_and_one_that_is_not_inside_is_rejecte
         timed_trajectory(rounded(outside, 0.1), bounds)
 
 
-def test_missing_acceleration_limits_are_refused_by_name():
+def test_missing_acceleration_limits_are_assumed_and_logged_once(caplog):
     from manipapy_core import Robot
 
-    robot = Robot.from_urdf(Robot.from_urdf("ur5").urdf)
-    chain = robot.chain("base_link", "tool0")
-    with pytest.raises(MissingLimit, match=r"shoulder_pan_joint.*max_acceleration.*joint_limits\.yaml") as caught:
-        motion_bounds(chain)
-    assert caught.value.joint == "shoulder_pan_joint" and caught.value.kind == "acceleration"
+    text = Robot.from_urdf("ur5").urdf.replace('name="ur5"', 'name="arm_without_limits"')
+    chain = Robot.from_urdf(text).chain("base_link", "tool0")
+    bounds = motion_bounds(chain)
+    motion_bounds(chain)
+    assert ("shoulder_pan_joint", "acceleration") in bounds.assumed and ("elbow_joint", "jerk") in bounds.assumed
+    assert "arm_without_limits" in caplog.text and caplog.text.count("planning assumes") == 1
+    trajectory, verification = timed_trajectory(rounded(corners(chain, 4), 0.3), bounds)
+    assert verification.within_limits and trajectory.duration > 0.0
+    assert not motion_bounds(arm("ur5")[1]).assumed
 
 
 def test_spline_is_that_of_scipy():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-pytest.importorskip("pybullet", reason="truth comes from PyBullet: pip install 'manipapy[sim]'")
+pytest.importorskip("mujoco", reason="truth comes from the simulation: pip install 'manipapy[sim]'")
 pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'manipapy[perception]'")
 
 from manipapy_core import lie

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from manipapy_core.errors import InputError
 from manipapy_core.perception import dbscan
 
-cluster = pytest.importorskip("sklearn.cluster", reason="the reference: pip install 'manipapy[perception]'")
+cluster = pytest.importorskip("sklearn.cluster", reason="the reference: pip install 'manipapy[test]'")
 
 
 def reference(points, eps, min_samples):

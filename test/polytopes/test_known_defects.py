@@ -76,11 +76,11 @@ def test_point_cloud_gives_several_rows_per_link(panda):
 
 def test_links_of_the_arm_bound_each_other(panda):
     chain, body = panda
-    folded = np.array([0.0, 0.3, 0.0, -2.95, 0.0, 3.3, 0.8])
+    folded = np.array([2.26, 1.14, -0.12, -2.37, 1.75, 3.46, -1.36])
     near = polytopes.near_points(body, None, folded)
     assert len(near) > 0 and all("panda" in name for pair in near.names for name in pair)
     free, constrained = (polytopes.velocity_polytope(chain, folded, near=points) for points in (None, near))
-    assert constrained.volume < free.volume
+    assert constrained.volume < 0.95 * free.volume
 
 
 def test_a_planar_arm_has_a_flat_polytope_and_no_error():

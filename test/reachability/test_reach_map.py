@@ -13,8 +13,9 @@ import pytest
 
 from geometry.arms import arm
 from manipapy_core import Robot, ik, kinematics, singularity
+from manipapy_core.compiler import kernels_of
 from manipapy_core.geometry import Checker
-from manipapy_core.reachability import InvalidMap, MapMismatch, MapSpec, build, build_map, load_map, save_map
+from manipapy_core.reachability import InvalidMap, MapMismatch, MapSpec, build, build_map, load_map, save_map, voxels
 from manipapy_core.reachability.grid4 import SECTORS, TURN, open_sectors
 from manipapy_core.reachability.samples import Tally
 
@@ -254,3 +255,25 @@ def test_killed_dask_worker_loses_no_samples(dask_cluster):
 
     spread = build_map(settings, scheduler=dask_cluster.scheduler_address, progress=kill_one)
     assert killed and same(spread, build_map(settings))
+
+
+@pytest.mark.parametrize("joints", ["zz", "zyy", "zyyy"])
+def test_voxels_of_arms_with_few_joints_are_where_the_tip_goes(joints):
+    """Against the tips of random configurations: a planar arm, and two that cannot turn their tip freely."""
+    text, axes = '<robot name="few"><link name="l0"/>', {"z": "0 0 1", "y": "0 1 0"}
+    for index, axis in enumerate(joints):
+        text += f"""<link name="l{index + 1}"/><joint name="j{index}" type="revolute"><parent link="l{index}"/>
+        <child link="l{index + 1}"/><origin xyz="{0.35 if index else 0.0} 0 {0.0 if index else 0.2}"/>
+        <axis xyz="{axes[axis]}"/><limit lower="-2.8" upper="2.8" velocity="1" effort="1"/></joint>"""
+    text += f"""<link name="tip"/><joint name="end" type="fixed"><parent link="l{len(joints)}"/><child link="tip"/>
+    <origin xyz="0.3 0 0"/></joint></robot>"""
+    robot = Robot.from_urdf(text)
+    chain = robot.chain("l0", "tip")
+    reach = build_map(MapSpec(robot, "l0", "tip", samples=100_000, self_collision=False))
+    found = voxels(reach, step=0.1)
+    q = np.random.default_rng(8).uniform(chain.limits.lower, chain.limits.upper, (1_000_000, chain.n))
+    tips = kernels_of(chain).forward.run(q)[:, :3, 3]
+    wanted = set(map(tuple, np.unique(np.round(tips / 0.1).astype(int), axis=0).tolist()))
+    told = set(map(tuple, np.round(found.points / 0.1).astype(int).tolist()))
+    assert len(told & wanted) > 0.97 * len(wanted) and len(told - wanted) < 0.03 * len(wanted)
+    assert (found.share > 0.0).all() and (found.best >= 0.0).all()

@@ -7,19 +7,31 @@ import pinocchio as pin
 import pytest
 
 from geometry.arms import arm, configurations
-from manipapy_core import Robot
+from manipapy_core import Robot, kinematics
 from manipapy_core.compiler import kernels_of
 from manipapy_core.errors import ShapeError
-from manipapy_core.polytopes import near_points
 from manipapy_core.reachability import MapSpec, Polygon, build_map, centre_of_mass, self_distances, statically_stable
 from reference.random_robots import humanoid
+
+
+def nearest_spheres(chain, body, q):
+    """Least gap of two spheres over all pairs of links that come near each other, in plain NumPy."""
+    poses = dict(zip(chain.link_names, kinematics.link_poses(chain, q.astype(np.float64))))
+    gaps = []
+    for pair in body.pairs:
+        names = [body.groups[number].name for number in (pair.first, pair.second)]
+        a, b = (body.link_spheres[name] for name in names)
+        A, B = (rows[:, :3] @ poses[name][:3, :3].T + poses[name][:3, 3] for rows, name in zip((a, b), names))
+        if pair.comes_near:
+            gaps.append((np.linalg.norm(A[:, None] - B, axis=2) - a[:, None, 3] - b[:, 3]).min())
+    return min(gaps)
 
 
 @pytest.mark.parametrize("name", ["panda", "ur5"])
 def test_distances_are_those_of_the_nearest_spheres(name):
     _, chain, body = arm(name)
     q = configurations(chain, 60)
-    wanted = [near_points(body, None, row, influence=10.0, per_pair=1).distance[0] for row in q]
+    wanted = [nearest_spheres(chain, body, row) for row in q]
     assert np.allclose(self_distances(body, q), wanted, atol=2e-5)
     assert self_distances(body, q[0]) == pytest.approx(wanted[0], abs=2e-5)
 
@@ -54,7 +66,7 @@ def test_maps_keep_the_distance_at_the_seed():
     robot, chain, body = arm("panda")
     reach = build_map(MapSpec(robot, chain.base, chain.tip, samples=60_000, resolution=0.2, tilts=9))
     some = np.random.default_rng(0).choice(len(reach.cell), 30)
-    wanted = [near_points(body, None, row, influence=10.0, per_pair=1).distance[0] for row in reach.seed[some]]
+    wanted = [nearest_spheres(chain, body, row) for row in reach.seed[some]]
     assert np.allclose(reach.clearance[some], wanted, atol=2e-5)
     T = kernels_of(chain).forward.run(reach.seed[some].astype(np.float64))
     told = reach.clearances(T)

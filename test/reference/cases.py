@@ -23,7 +23,15 @@ PARITY = 1e-9
 """Agreement demanded of every float64 result, relative to max(1, |reference|)."""
 
 # The ends a user of these arms names; for any other robot, the link with the most joints above it.
-_USUAL_ENDS = {"ur5": ("base_link", "tool0"), "panda": ("panda_link0", "panda_hand")}
+_USUAL_ENDS = {
+    "ur5": ("base_link", "tool0"),
+    "panda": ("panda_link0", "panda_hand"),
+    "fr3": ("fr3_link0", "fr3_hand"),
+    "xarm7": ("link_base", "link_eef"),
+    "gen3_lite": ("base_link", "end_effector_link"),
+    "dual_ur5e": ("station", "left_tool0"),
+    "mobile_ur5e": ("odom", "tool0"),
+}
 
 
 def _bundled_robots() -> dict[str, RobotCase]:

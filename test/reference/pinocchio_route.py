@@ -116,6 +116,20 @@ class PinocchioRoute:
         zero = np.zeros(len(self.joint_names))
         return np.linalg.solve(self.mass_matrix(q), effort - self.inverse_dynamics(q, qd, zero))
 
+    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """By q, by qd and by qdd, (3, n, n); needs a robot without mimics."""
+        by_q, by_qd, by_qdd = pin.computeRNEADerivatives(self.model, self.data, self._q(q), self._v(qd), self._v(qdd))
+        by_qdd = np.triu(by_qdd) + np.triu(by_qdd, 1).T
+        return np.stack([self.spread.T @ block @ self.spread for block in (by_q, by_qd, by_qdd)])
+
+    def forward_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
+        """By q, by qd and by tau, (3, n, n); needs a robot without mimics."""
+        torque = self.spread @ np.asarray(tau, dtype=float)
+        pin.computeABADerivatives(self.model, self.data, self._q(q), self._v(qd), torque)
+        inverse = np.triu(self.data.Minv) + np.triu(self.data.Minv, 1).T
+        blocks = (self.data.ddq_dq, self.data.ddq_dv, inverse)
+        return np.stack([self.spread.T @ block @ self.spread for block in blocks])
+
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Torque regressor (n, 10 bodies) in manipapy's order of parameters; needs a robot without mimics."""
         matrix = pin.computeJointTorqueRegressor(self.model, self.data, self._q(q), self._v(qd), self._v(qdd))

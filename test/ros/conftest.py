@@ -20,6 +20,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from manipapy_ros.client.session import destroy_node
 from ros.suites import free_domain
 
 PATIENCE = 90.0
@@ -29,36 +30,54 @@ ASK_AGAIN = 3.0
 
 
 WITHOUT_LOOP = {
-    *("bringup", "capability", "cdr_templates", "cli", "controller_messages", "conversions_and_params", "domains"),
+    "bounds",
+    *("bringup", "capability", "cdr_templates", "cli", "controller_messages", "conversions_and_params", "cv_bridge"),
     *(
+        "domains",
         "heartbeat",
         "interfaces",
         "lean_executor",
         "mock_hardware",
         "model_server",
         "model_server_services",
+        "security",
+        "move_group",
         "supervisor",
     ),
+    "rviz",
+    "world",
+    "world_follower",
     "world_messages",
 }
 """Files test_*.py without a simulated arm under control at 1 kHz. Two such arms at once are too much for two cores."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of real processes get a second try, which the summary names; those with a 1 kHz arm share one worker.
+    """Tests of real processes get a second try, which the summary names.
 
     A loop at 1 kHz on a shared machine is held up for a second now and then, and the safety of the arm then acts as it
-    should: it stops. What fails twice in a row is not the machine. The groups are those of `pytest --dist loadgroup`;
-    a file stays together because its tests share nodes.
+    should: it stops. What fails twice in a row is not the machine.
     """
     here = Path(__file__).parent
     for item in items:
-        if here not in item.path.parents:
-            continue
-        if config.pluginmanager.hasplugin("rerunfailures"):
+        if here in item.path.parents and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
-        name = item.path.stem.removeprefix("test_")
-        item.add_marker(pytest.mark.xdist_group(name if name in WITHOUT_LOOP else "1 kHz"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """One worker has all tests with a 1 kHz arm; any other file stays together, because its tests share nodes.
+
+    xdist's own groups (`--dist loadgroup`) have no effect with pytest 9.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneArmAtATime(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            name = Path(nodeid.split("::")[0]).stem.removeprefix("test_")
+            return name if name in WITHOUT_LOOP else "1 kHz"
+
+    return OneArmAtATime(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -114,7 +133,7 @@ def node_processes() -> Iterator[Starter]:
 
     def start(name: str, *arguments: str, namespace: str = "") -> NodeProcess:
         if name == "sim_bridge":
-            pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+            pytest.importorskip("mujoco", reason="the simulation needs MuJoCo: pip install 'manipapy[sim]'")
         started.append(NodeProcess(name, *arguments, namespace=namespace))
         return started[-1]
 
@@ -202,5 +221,5 @@ def peer(domain) -> Iterator[Peer]:
     executor.add_node(node)
     yield Peer(node, executor)
     executor.shutdown()
-    node.destroy_node()
+    destroy_node(node)
     rclpy.shutdown(context=context)

@@ -71,6 +71,13 @@ class Suite:
             self.lines.append(line)
         return code
 
+    def drain(self) -> None:
+        """Add to `lines` what was printed since somebody last waited."""
+        while not self._news.empty():
+            line = self._news.get()
+            if line is not None:
+                self.lines.append(line)
+
     def members(self) -> dict[int, str]:
         """Processes that it started and that still run: command lines by number."""
         found = {}
@@ -105,6 +112,7 @@ def suite(*arguments: str, domain: int) -> Iterator[Suite]:
         yield running
     finally:
         running.close()
+        running.drain()
         print(f"--- output of manipapy up {' '.join(arguments)}\n{running.output}")
 
 

@@ -57,6 +57,10 @@ def test_live_polytopes_agree_with_the_library(node, peer, states):
     assert by_name["force"].volume == pytest.approx(polytopes.force_polytope(CHAIN, HOME).volume, rel=1e-6)
     velocity = by_name["velocity"]
     assert velocity.status == "solid" and velocity.unit == "m/s"
+    # Nothing is near the arm but its own links, which do not hinder it at its start pose.
+    assert velocity.volume == pytest.approx(polytopes.velocity_polytope(CHAIN, HOME, damping=True).volume, rel=0.02)
+    assert by_name["motion"].status == "solid"
+    assert by_name["motion"].volume == pytest.approx(polytopes.motion_polytope(CHAIN, HOME).volume, rel=0.02)
     corners = np.array([[p.x, p.y, p.z] for p in velocity.vertices])
     normals = np.array(velocity.half_spaces_a).reshape(-1, 3)
     assert (corners @ normals.T <= np.array(velocity.half_spaces_b) + 1e-9).all()

@@ -15,6 +15,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from manipapy_ros.client.session import destroy_node
 from manipapy_ros.realtime import lean_executor as lean
 from manipapy_ros.realtime.lean_executor import LeanExecutor
 from manipapy_ros.realtime.polled_topics import NeverExecuted
@@ -43,7 +44,7 @@ def node(context, executor):
     node = Node("frugal", context=context)
     executor.add_node(node)
     yield node
-    node.destroy_node()
+    destroy_node(node)
 
 
 def spin_until(executor, condition):

@@ -19,7 +19,7 @@ from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import lie
 from manipapy_ros.common.conversions import pose_from_matrix
-from manipapy_ros.perception.image_messages import points_of
+from manipapy_ros.common.point_clouds import points_of
 from ros_arm import HOME, JOINTS, bring_up
 
 BOX_SIZE, BOX_AT = [0.1, 0.14, 0.2], [0.75, -0.38, 0.1]

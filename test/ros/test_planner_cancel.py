@@ -163,6 +163,26 @@ def test_a_planner_that_is_stuck_stops_the_arm_and_reads_why_later(shared):
     assert "/planner" in result.text and "heartbeat" in result.text
 
 
+@pytest.mark.slow
+def test_a_motion_that_ends_while_the_planner_is_paused_has_succeeded(shared):
+    """Longer than every timeout of the planner, so that none of them may count the pause as silence.
+
+    The pause begins so late that the arm arrives before the controller misses the heartbeats.
+    """
+    go_right(shared)
+    handle = shared.send(move(LEFT, velocity_scaling=0.6))
+    shared.states.wait_until(lambda state: state.position[0] > LEFT[0] - 0.15, "the arm to be near its goal")
+    shared.planner.process.send_signal(signal.SIGSTOP)
+    try:
+        shared.states.wait_until_still()
+        shared.peer.spin_for(7.0)
+    finally:
+        shared.planner.process.send_signal(signal.SIGCONT)
+    status, result = shared.arm.outcome(handle)
+    assert status == SUCCEEDED, result.text
+    assert np.abs(shared.states.q() - LEFT).max() < 0.01
+
+
 def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_module):
     """A goal without a watcher goes on to its end, whoever sent it."""
     go_right(shared)

@@ -1,4 +1,4 @@
-"""Objects of MoveIt in the planner's world, over DDS, where moveit_msgs is installed."""
+"""Objects of MoveIt in the planner's world, over DDS."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import Point, Point32, Pose, TransformStamped
 from manipapy_msgs.action import PlanMotion
+from moveit_msgs.msg import CollisionObject as Message
+from shape_msgs.msg import Mesh, Plane
+from shape_msgs.msg import SolidPrimitive as Primitive
 from tf2_msgs.msg import TFMessage
 
 from manipapy_core import kinematics, lie
@@ -14,10 +17,6 @@ from manipapy_ros.common.conversions import matrix_from_pose, pose_from_matrix
 from ros_arm import SUCCEEDED
 from ros_planner import LEFT, PILLAR_AT, PILLAR_SIZE, RIGHT, PlannedArm, Request, joints, to
 
-REASON = "moveit_msgs is not installed; a ROS distribution brings it (apt install ros-jazzy-moveit-msgs)"
-moveit = pytest.importorskip("moveit_msgs.msg", reason=REASON)
-shapes = pytest.importorskip("shape_msgs.msg", reason=REASON)
-Message, Primitive = moveit.CollisionObject, shapes.SolidPrimitive
 TILTED = lie.pose(lie.exp_so3(np.array([0.3, -0.2, 0.5])), [0.2, 0.5, 0.4])
 
 
@@ -101,7 +100,7 @@ def test_cones_prisms_and_meshes_are_their_hulls(program):
     prism = Primitive(type=Primitive.PRISM, dimensions=[0.4])
     prism.polygon.points = [Point32(x=x, y=y) for x, y in ((0.0, 0.0), (0.3, 0.0), (0.0, 0.3))]
     corners = np.random.default_rng(0).uniform(-0.1, 0.1, (30, 3))
-    mesh = shapes.Mesh(vertices=[Point(x=x, y=y, z=z) for x, y, z in corners.tolist()])
+    mesh = Mesh(vertices=[Point(x=x, y=y, z=z) for x, y, z in corners.tolist()])
     world = program.publish(Message.ADD, primitives=[cone, prism], meshes=[mesh])
     assert {world[name].type for name in ("thing", "thing/1", "thing/2")} == {"convex"}
     top = max(world["thing"].points, key=lambda point: point.z)
@@ -114,7 +113,7 @@ def test_cones_prisms_and_meshes_are_their_hulls(program):
 
 def test_a_plane_is_solid_below(planned, program):
     """0.6 x + 0.8 z = 0.1 leans over; what is listed has its z axis along the normal, on the plane."""
-    world = program.publish(Message.ADD, planes=[shapes.Plane(coef=[1.2, 0.0, 1.6, -0.2])])
+    world = program.publish(Message.ADD, planes=[Plane(coef=[1.2, 0.0, 1.6, -0.2])])
     T = matrix_from_pose(world["thing"].pose)
     np.testing.assert_allclose(T[:3, 2], [0.6, 0.0, 0.8], atol=1e-9)
     assert T[:3, 2] @ T[:3, 3] == pytest.approx(0.1)

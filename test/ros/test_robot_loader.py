@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
@@ -13,12 +16,14 @@ from std_msgs.msg import String
 
 from manipapy_core import Robot
 from manipapy_core.errors import InputError
+from manipapy_core.model.arms import gravity_in_base
 from manipapy_ros.common import qos
 from manipapy_ros.common.robot_loader import (
     ROBOT_PARAMETERS,
     LoadedRobot,
     robot_from_parameters,
     robot_from_text,
+    with_folder,
     xacro_arguments,
 )
 from ros_arm import bring_up
@@ -170,3 +175,76 @@ def test_xacro_arguments_are_split_like_a_command_line():
 def test_an_arm_without_joints_is_refused():
     with pytest.raises(InputError, match="no joint moves between 'base_link' and 'base_link_inertia'"):
         LoadedRobot.of(Robot.from_urdf("ur5"), {**DEFAULTS, "base_link": "base_link", "tip_link": "base_link_inertia"})
+
+
+LIFTED = """<robot name="lifted"><link name="floor"/><link name="torso"/><link name="upper"/><link name="lower"/>
+  <link name="hand"><inertial><mass value="1"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><mesh filename="package://nowhere/hand.stl"/></geometry></collision></link>
+  <joint name="lift" type="prismatic"><parent link="floor"/><child link="torso"/><origin rpy="0 1.5707963267948966 0"/>
+    <axis xyz="1 0 0"/><limit lower="-0.5" upper="-0.1" velocity="1" effort="10"/></joint>
+  <joint name="first" type="continuous"><parent link="torso"/><child link="upper"/><origin xyz="0 0 0.3"/></joint>
+  <joint name="second" type="continuous"><parent link="upper"/><child link="lower"/><axis xyz="0 1 0"/></joint>
+  <joint name="third" type="continuous"><parent link="lower"/><child link="hand"/><axis xyz="0 0 1"/></joint></robot>"""
+ARM = {**DEFAULTS, "robot": "", "robot_description": LIFTED, "base_link": "torso", "tip_link": "hand"}
+
+
+def test_joints_below_the_arm_are_locked_and_their_positions_checked():
+    robot = robot_from_parameters(ARM)
+    assert robot is not None
+    model = LoadedRobot.of(robot, {**ARM, "locked_joints": "lift:=-0.3"})
+    assert model.carrying_joints == {"lift": -0.3}
+    # The root is 0.3 m along the lift's axis from the torso, and turned.
+    np.testing.assert_allclose(model.fixed_pose("floor")[:3, 3], [0.3, 0.0, 0.0], atol=1e-12)
+    model.require_locked({"lift": -0.305, "first": 2.0})
+    model.require_locked({"first": 2.0})
+    with pytest.raises(
+        InputError, match=r"'lift' carries the arm and is at -0.4, not at -0.3.*locked_joints lift:=-0.4"
+    ):
+        model.require_locked({"lift": -0.4})
+    assert LoadedRobot.of(robot, ARM).carrying_joints == {"lift": -0.1}
+    with pytest.raises(InputError, match=r"locked_joints has lift:='high'; write the position as a number"):
+        LoadedRobot.of(robot, {**ARM, "locked_joints": "lift:=high"})
+
+
+def test_gravity_follows_the_mounting_of_the_arm():
+    robot = robot_from_parameters(ARM)
+    np.testing.assert_allclose(gravity_in_base(robot, LoadedRobot.of(robot, ARM).chain), [9.81, 0, 0], atol=1e-12)
+
+
+def test_missing_collision_mesh_is_an_error_where_collisions_are_checked_and_may_be_ignored():
+    robot = robot_from_parameters(ARM)
+    with pytest.raises(InputError, match=r"'package://nowhere/hand.stl' of link 'hand' is not found; .*package_paths"):
+        LoadedRobot.of(robot, ARM).require_collision_meshes()
+    careless = {**ARM, "ignore_missing_meshes": True}
+    LoadedRobot.of(robot_from_parameters(careless), careless).require_collision_meshes()
+
+
+def test_nodes_assume_limits_that_are_missing():
+    robot = robot_from_parameters(ARM)
+    assert robot.assumed_of("first") == ("velocity", "effort", "acceleration", "jerk")
+    assert np.isfinite(LoadedRobot.of(robot, ARM).chain.limits.acceleration).all()
+
+
+def test_a_robot_folder_brings_the_parameters_that_are_not_set(tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "lifted.urdf").write_text(LIFTED)
+    lines = "{base_link: torso, tip_link: hand, locked_joints: 'lift:=-0.2', ignore_missing_meshes: true}"
+    (tmp_path / "config" / "lifted.yaml").write_text(f"/**: {{ros__parameters: {lines}}}")
+    (tmp_path / "config" / "joint_limits.yaml").write_text("joint_limits: {first: {max_velocity: 0.7}}")
+    values = with_folder({**DEFAULTS, "robot": str(tmp_path), "tip_link": "lower"})
+    assert (values["base_link"], values["tip_link"], values["locked_joints"]) == ("torso", "lower", "lift:=-0.2")
+    robot = robot_from_parameters(values)
+    assert robot.joints["first"].velocity == 0.7 and robot.assumed_of("first") == ("effort", "acceleration", "jerk")
+    chain = LoadedRobot.of(robot, values).chain
+    assert chain.joint_names == ("first", "second") and dict(chain.locked)["lift"] == -0.2
+    with pytest.raises(InputError, match="is a folder without a robot"):
+        with_folder({**DEFAULTS, "robot": str(tmp_path / "config")})
+
+
+def test_a_parameter_of_the_wrong_type_ends_the_node_with_a_sentence(domain):
+    command = [sys.executable, "-m", "manipapy_ros.model_server.node", "--ros-args", "-p", "robot:=5"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert "cannot start: Trying to set parameter 'robot' to '5'" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -59,11 +60,12 @@ def threads(process) -> list[str]:
     return [(task / "comm").read_text().strip() for task in folder.iterdir()]
 
 
-def udp_ports(process) -> set[int]:
-    """Where a process listens."""
+def udp_addresses(process) -> set[tuple[str, int]]:
+    """Addresses and ports that a process has bound."""
     sockets = {os.readlink(file) for file in Path(f"/proc/{process.pid}/fd").iterdir()}
     rows = [row.split() for row in Path("/proc/net/udp").read_text().splitlines()[1:]]
-    return {int(row[1].split(":")[1], 16) for row in rows if f"socket:[{row[9]}]" in sockets}
+    bound = [row[1].split(":") for row in rows if f"socket:[{row[9]}]" in sockets]
+    return {(socket.inet_ntoa(bytes.fromhex(address)[::-1]), int(port, 16)) for address, port in bound}
 
 
 @pytest.mark.parametrize("name", ["sim_bridge", "controller", "mock_hardware"])
@@ -72,8 +74,40 @@ def test_no_shared_memory_and_nobody_beyond_this_machine(start, peer, domain, na
     assert peer.state(node) == "unconfigured"  # a peer with shared memory finds it
     assert any(thread.startswith("dds.udp") for thread in threads(node.process))
     assert not [thread for thread in threads(node.process) if thread.startswith("dds.shm")]
-    multicast = 7400 + 250 * domain
-    assert multicast not in udp_ports(node.process)
+    assert_on_loopback(node.process, domain)
+
+
+def assert_on_loopback(process, domain) -> None:
+    bound = udp_addresses(process)
+    assert 7400 + 250 * domain not in {port for _, port in bound}, "no multicast"
+    listening = {address for address, port in bound if 7400 <= port <= 7400 + 250 * (domain + 1)}
+    assert listening == {"127.0.0.1"}, bound
+
+
+@pytest.mark.parametrize("name", ["model_server", "planner"])
+def test_nodes_without_a_loop_are_on_loopback_and_keep_shared_memory(start, peer, domain, name):
+    node = start(name, namespace=f"/loopback_{name}")
+    assert peer.state(node) == "unconfigured"
+    assert [thread for thread in threads(node.process) if thread.startswith("dds.shm")]
+    assert_on_loopback(node.process, domain)
+
+
+CLIENT = """
+import sys
+from manipapy_ros.client.session import RosSession
+with RosSession("client"):
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_clients_such_as_the_command_line_are_on_loopback(domain):
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), RANGE: "LOCALHOST"}
+    command, pipe = [sys.executable, "-c", CLIENT], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as client:
+        assert client.stdout.readline() == "ready\n"
+        assert_on_loopback(client, domain)
+        client.communicate("end\n")
 
 
 def test_newcomers_do_not_hold_up_a_moving_arm(start, peer):

@@ -28,7 +28,7 @@ def shown(start_for_module, peer):
     found: list[str] = []
 
     def told() -> bool:
-        found[:] = re.findall(r"http://127\.0\.0\.1:\d+", viewer.printed)
+        found[:] = re.findall(r"http://127\.0\.0\.1:\d+/\?token=\S+", viewer.printed)
         return bool(found)
 
     peer.wait_for(told, "the address of the page")
@@ -38,7 +38,7 @@ def shown(start_for_module, peer):
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt install chromium")
 def test_the_page_shows_status_and_markers_and_its_hold_button_stops_the_arm(shown, peer):
     arm, _, address = shown
-    publisher = peer.node.create_publisher(MarkerArray, f"{NAMESPACE}/planner/world_markers", qos.LATCHED)
+    publisher = peer.node.create_publisher(MarkerArray, f"{NAMESPACE}/planner/display_path", qos.LATCHED)
     label = Marker(ns="test", id=1, type=Marker.TEXT_VIEW_FACING, action=Marker.ADD, text="a label in the scene")
     label.header.frame_id, label.pose.orientation.w = "base_link", 1.0
     publisher.publish(MarkerArray(markers=[label]))

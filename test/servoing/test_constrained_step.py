@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from scipy.optimize import LinearConstraint, minimize
 
 from geometry.arms import arm, at
@@ -156,3 +158,27 @@ def test_joint_at_its_limit_stops():
     q[6] = chain.limits.upper[6]
     found = TwistFollower(Checker(body), axes=Axes.TIP).step(q, [0, 0, 0.5, 0, 0, 0], 0.01)
     assert found.q[6] <= chain.limits.upper[6] + 1e-12
+
+
+@pytest.mark.parametrize("axes", Axes)
+@pytest.mark.parametrize("name", ["ur5", "ur10e", "panda", "iiwa14", "xarm6", "gen3"])
+def test_every_direction_is_followed_from_the_start_pose(name, axes):
+    """Both ways along and about three axes, as the arm alone can: without obstacle rows, by least squares."""
+    _, chain, body = arm(name)
+    text = (Path(__file__).parents[2] / "config" / f"{name}.yaml").read_text()
+    q = np.array(yaml.safe_load(text)["/**"]["ros__parameters"]["initial_positions"])
+    follower = TwistFollower(Checker(body), axes=axes)
+    J = kinematics.body_jacobian(chain, q)
+    if axes is Axes.BASE:
+        R = kinematics.forward(chain, q)[:3, :3]
+        J = np.concatenate([R @ J[:3], R @ J[3:]])
+    possible = 0
+    for direction in np.concatenate([np.eye(6), -np.eye(6)]):
+        twist = direction * np.r_[0.3, 0.3, 0.3, 0.1, 0.1, 0.1]
+        alone = np.linalg.pinv(J, rcond=1e-3) @ twist
+        if np.abs(J @ alone - twist).max() < 1e-6 and (np.abs(alone) < chain.limits.velocity).all():
+            possible += 1
+            step = follower.step(q, twist, 0.01)
+            assert step.status is Following.EXACT and step.twist == pytest.approx(twist, abs=1e-3)
+            assert step.q == pytest.approx(q + 0.01 * step.qd) and np.abs(step.qd).max() > 0.0
+    assert possible >= 10 and (name != "ur5" or possible == 12)

@@ -15,7 +15,7 @@ from manipapy_core.model import BoxGeometry, CylinderGeometry, SphereGeometry
 from manipapy_core.sim import Pinhole, RenderReplica, SceneObject, SimWorld, StereoCamera, StereoFrame, look_at
 from sim.arms import HOME, arm
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytestmark = pytest.mark.usefixtures("simulator")
 
 LEFT = look_at([1.0, -0.4, 0.7], [0.1, 0.05, 0.1])
 CAMERA = StereoCamera(Pinhole.from_field_of_view(320, 240, 1.0), 0.08, LEFT)
@@ -167,11 +167,11 @@ def test_equal_content_is_not_rebuilt():
     with SimWorld() as world, RenderReplica() as replica:
         world.spawn(SceneObject("still", BoxGeometry([0.1, 0.1, 0.1])))
         replica.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        first = replica._objects.described["still"]
+        first = replica._objects["still"]
         world.spawn(SceneObject("new", BoxGeometry([0.1, 0.1, 0.1])))
         replica.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        assert replica._objects.described["still"] is first
+        assert replica._objects["still"] is first
         world.remove("still")
         world.spawn(SceneObject("still", BoxGeometry([0.2, 0.1, 0.1])))
         replica.load(pickle.loads(pickle.dumps(world.content_and_view()[0])))
-        assert replica._objects.described["still"].shape.size[0] == 0.2
+        assert replica._objects["still"].shape.size[0] == 0.2

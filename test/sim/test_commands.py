@@ -11,7 +11,7 @@ from manipapy_core.model import BoxGeometry
 from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, SceneObject, SimWorld
 from sim.arms import HOME, arm
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytestmark = pytest.mark.usefixtures("simulator")
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manipapy_core import Robot
+from manipapy_core import Robot, lie
 from manipapy_core.errors import MeshNotFound
-from manipapy_core.model import MeshGeometry
+from manipapy_core.model import BoxGeometry, MeshGeometry
 from manipapy_core.model.meshes import load_mesh
 from manipapy_core.sim import SceneError, SceneObject, SimWorld
-from manipapy_core.sim.robot_file import readable_mesh
+from manipapy_core.sim.bullet.robot_file import readable_mesh
 from reference import urdf_writing as urdf
 
 TRIANGLES = np.array(
@@ -79,22 +79,27 @@ def robot_with(path) -> Robot:
     return Robot.from_urdf(text, package_paths=[path.parent])
 
 
+@pytest.mark.usefixtures("simulator")
 @pytest.mark.parametrize("write", [stl_text, stl_binary])
 def test_robot_with_stl_has_its_collision_shape(tmp_path, write):
-    pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
     path = tmp_path / "hand.stl"
     path.write_bytes(write(TRIANGLES))
     with SimWorld() as world:
         robot = world.add_robot(robot_with(path))
-        assert len(world._client.getCollisionShapeData(robot.body_id, 0)) == 1
+        # The tetrahedron fills the corner at the origin; the cube overlaps it there by 1 cm.
+        world.spawn(SceneObject("cube", BoxGeometry([0.2, 0.2, 0.2]), lie.pose(None, [-0.09, -0.09, -0.09])))
+        world.step()
+        touching = robot.contacts()
+        assert {(contact.link, contact.other) for contact in touching} == {("hand", "cube")}
+        assert max(contact.depth for contact in touching) == pytest.approx(0.01, abs=3e-3)
 
 
-def test_mesh_that_pybullet_cannot_read_is_an_error(tmp_path):
-    pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+@pytest.mark.usefixtures("simulator")
+def test_mesh_that_cannot_be_read_is_an_error(tmp_path):
     path = tmp_path / "hand.dae"
     path.write_text("<COLLADA")
     with SimWorld() as world:
-        with pytest.raises(MeshNotFound, match="link 'hand'"):
+        with pytest.raises(MeshNotFound, match="hand"):
             world.add_robot(robot_with(path))
         with pytest.raises(SceneError, match="format"):
             world.spawn(SceneObject("part", MeshGeometry(str(path), "hand.dae")))

@@ -1,7 +1,8 @@
-"""PyBullet's motion is the motion that our dynamics predicts.
+"""The motion of both engines is the motion that our dynamics predicts.
 
-PyBullet integrates by qd += h qdd, q += h qd, so the reference does the same with our accelerations: what is compared
-is the physics and not the integrator.
+Both integrate by qd += h qdd, q += h qd, so the reference does the same with our accelerations: what is compared is the
+physics and not the integrator. Damping acts on the velocity at the start of the step in PyBullet and at its end in
+MuJoCo.
 """
 
 from __future__ import annotations
@@ -9,33 +10,50 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manipapy_core import Robot, dynamics
-from manipapy_core.model import SphereGeometry
-from manipapy_core.sim import DriveMode, SceneObject, SimWorld
+from manipapy_core import Robot, dynamics, lie
+from manipapy_core.model import BoxGeometry, SphereGeometry
+from manipapy_core.sim import DriveMode, SceneObject, Simulator, SimWorld
 from reference import urdf_writing as urdf
-from sim.arms import ALL, HOME, arm, inside
+from sim.arms import ALL, HOME, WITHOUT_MIMIC, arm, inside
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytestmark = pytest.mark.usefixtures("simulator")
 
 H = 1e-3
 
 
 def follow(world, robot, efforts, steps, friction=False):
-    """Largest distance between PyBullet and our integration, per joint, under efforts(time, q, qd)."""
+    """Largest distance between the engine and our integration, per joint, under efforts(time, q, qd)."""
     state = robot.state()
     q, qd, worst = state.q, state.qd, np.zeros(robot.chain.n)
+    implicit = H * np.diag(robot.chain.damping) if friction and world.simulator is Simulator.MUJOCO else 0.0
     for step in range(steps):
         tau = efforts(step * H, q, qd)
         robot.command(DriveMode.EFFORT, tau)
         world.step()
-        qd = qd + H * dynamics.forward_dynamics(robot.chain, q, qd, tau, joint_friction=friction)
+        qdd = dynamics.forward_dynamics(robot.chain, q, qd, tau, joint_friction=friction)
+        M = dynamics.mass_matrix(robot.chain, q)
+        qd = qd + H * np.linalg.solve(M + implicit, M @ qdd)
         q = q + H * qd
         worst = np.maximum(worst, np.abs(robot.state().q - q))
     return worst
 
 
+def engine_inverse_dynamics(world, robot, q, qd, qdd):
+    """Efforts of all moving joints by the engine's own algorithm, in the order of `moving_names`."""
+    engine, body = world._engine, robot._body
+    if world.simulator is Simulator.PYBULLET:
+        return np.array(engine.client.calculateInverseDynamics(body.id, q.tolist(), qd.tolist(), qdd.tolist()))
+    mujoco = pytest.importorskip("mujoco")
+    engine.data.qpos[body._moving_q], engine.data.qvel[body._moving_v] = q, qd
+    engine.data.qacc[body._moving_v] = qdd
+    mujoco.mj_inverse(engine.model, engine.data)
+    # What the joints need without the constraints that couple them, and without damping and friction.
+    inner = engine.data.qfrc_inverse + engine.data.qfrc_constraint + engine.data.qfrc_passive
+    return inner[body._moving_v]
+
+
 @pytest.mark.parametrize("name", ALL)
-def test_inverse_dynamics_agrees_with_pybullet(name):
+def test_inverse_dynamics_agrees_with_the_engine(name):
     with SimWorld() as world:
         robot = world.add_robot(arm(name))
         body, chain = robot._body, robot.chain
@@ -43,19 +61,14 @@ def test_inverse_dynamics_agrees_with_pybullet(name):
         for seed in range(5):
             q, (qd, qdd) = inside(name, seed), random.uniform(-1.0, 1.0, (2, chain.n))
             ratio, driver = body._ratio, body._driver
-            theirs = np.array(
-                world._client.calculateInverseDynamics(
-                    robot.body_id,
-                    (ratio * q[driver] + body._offset).tolist(),
-                    (ratio * qd[driver]).tolist(),
-                    (ratio * qdd[driver]).tolist(),
-                )
+            theirs = engine_inverse_dynamics(
+                world, robot, ratio * q[driver] + body._offset, ratio * qd[driver], ratio * qdd[driver]
             )
             reduced = np.bincount(driver, weights=ratio * theirs, minlength=chain.n)
             np.testing.assert_allclose(reduced, dynamics.inverse_dynamics(chain, q, qd, qdd), atol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "steps"), [("ur5", 1000), *((name, 300) for name in ALL if name != "panda")])
+@pytest.mark.parametrize(("name", "steps"), [("ur5", 1000), *((name, 300) for name in WITHOUT_MIMIC)])
 def test_torque_driven_motion_agrees_to_nanoradians(name, steps):
     """Longer runs of some arms are chaotic: an upright arm amplifies the last bit."""
     with SimWorld() as world:
@@ -69,7 +82,7 @@ def test_torque_driven_motion_agrees_to_nanoradians(name, steps):
 
 
 def test_torque_driven_panda_with_coupled_fingers_agrees_to_ten_micrometres():
-    """The fingers are coupled by a constraint that PyBullet solves iteratively, hence the wider tolerance."""
+    """The fingers are coupled by a constraint that the engines solve iteratively, hence the wider tolerance."""
     with SimWorld() as world:
         robot = world.add_robot(arm("panda"), q=HOME["panda"])
         phase, size = np.arange(8), np.array([2.0] * 7 + [0.1])
@@ -135,7 +148,7 @@ def test_coulomb_friction_brakes_and_sticks():
 
 
 @pytest.mark.parametrize(("multiplier", "offset"), [(1.0, 0.0), (-2.0, 0.1), (0.5, -0.3)])
-def test_mimic_joint_follows_and_loads_its_driver(multiplier, offset):
+def test_mimic_joint_follows_and_loads_its_driver(simulator, multiplier, offset):
     slider = {"limits": (-9.0, 9.0)}
     mimic = ("lead", multiplier, offset)
     robot = Robot.from_urdf(
@@ -164,3 +177,53 @@ def test_objects_fall_freely_without_hidden_damping():
         # Sum of h² g over the steps: the same rule as above, exactly.
         assert world.object_pose("ball")[2, 3] == pytest.approx(2.0 - 9.81 * H**2 * 400 * 401 / 2, abs=1e-9)
         np.testing.assert_allclose(world.object_twist("ball"), [0, 0, 0, 0, 0, -9.81 * 0.4], atol=1e-9)
+
+
+def test_pushing_apart_conserves_momentum(simulator):
+    """Two balls that overlap at first: without other forces their momenta cancel at every moment."""
+    left, right = np.eye(4), np.eye(4)
+    right[:3, 3] = 0.06, 0.05, 0.02
+    with SimWorld(gravity=(0.0, 0.0, 0.0)) as world:
+        world.spawn(SceneObject("left", SphereGeometry(0.05), left, mass=0.2))
+        world.spawn(SceneObject("right", SphereGeometry(0.05), right, mass=0.6))
+        world.step(200)
+        one, two = (world.object_twist(name)[3:] for name in ("left", "right"))
+        assert np.linalg.norm(one) > 1e-3
+        np.testing.assert_allclose(0.2 * one + 0.6 * two, 0.0, atol=1e-9)
+        # The balls leave along the line of their centres.
+        assert abs(one @ right[:3, 3]) == pytest.approx(np.linalg.norm(one) * np.linalg.norm(right[:3, 3]), rel=1e-3)
+
+
+def test_contact_carries_the_weight_of_a_load():
+    plate = urdf.link("plate", 1.5).replace(
+        "</link>", '<collision><geometry><box size="0.4 0.4 0.02"/></geometry></collision></link>'
+    )
+    lift = urdf.joint("lift", "prismatic", "base", "plate", axis=(0, 0, 1), limits=(-1.0, 1.0))
+    T = np.eye(4)
+    T[2, 3] = 0.061
+    with SimWorld() as world:
+        robot = world.add_robot(Robot.from_urdf(urdf.robot("scale", urdf.link("base"), plate, lift)))
+        world.spawn(SceneObject("load", BoxGeometry([0.1, 0.1, 0.1]), T, mass=2.0))
+        world.step(1500)
+        assert sum(contact.force for contact in robot.contacts()) == pytest.approx(2.0 * 9.81, rel=1e-3)
+        assert robot.state().effort[0] == pytest.approx(3.5 * 9.81, rel=1e-3)
+        # Contacts are on the upper side of the plate.
+        assert {contact.other for contact in robot.contacts()} == {"load"}
+        for contact in robot.contacts():
+            assert contact.position[2] == pytest.approx(0.01 + robot.state().q[0], abs=1e-3)
+
+
+def test_friction_is_the_product_of_both_surfaces():
+    """On a slope of 20° a box of 0.5 on 0.5 slides with g (sin − 0.25 cos), one of 1 on 0.5 rests."""
+    slope = lie.pose(lie.exp_so3([0.0, np.radians(20.0), 0.0]), [0.0, 0.0, 0.0])
+    with SimWorld() as world:
+        world.spawn(SceneObject("slope", BoxGeometry([4.0, 2.0, 0.1]), slope, friction=0.5))
+        for name, y, friction in (("rough", -0.5, 1.0), ("smooth", 0.5, 0.5)):
+            T = slope @ lie.pose(None, [-1.0, y, 0.1])
+            world.spawn(SceneObject(name, BoxGeometry([0.1, 0.1, 0.1]), T, mass=0.3, friction=friction))
+        world.step(500)
+        down = slope[:3, 0]
+        speed = float(world.object_twist("smooth")[3:] @ down)
+        expected = 9.81 * 0.5 * (np.sin(np.radians(20.0)) - 0.25 * np.cos(np.radians(20.0)))
+        assert speed == pytest.approx(expected, rel=0.02)
+        assert np.linalg.norm(world.object_twist("rough")) < 2e-3

@@ -1,4 +1,4 @@
-"""The robot in PyBullet agrees with the model: joints, links, masses, meshes."""
+"""The robot in the physics engine agrees with the model: joints, links, masses, meshes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import pytest
 
 from manipapy_core import Robot, kinematics
 from manipapy_core.errors import InputError, MeshNotFound, UnknownJoint, UnknownLink
-from manipapy_core.sim import NameTaken, NotSimulable, SimWorld
+from manipapy_core.model import SphereGeometry
+from manipapy_core.sim import NameTaken, NotSimulable, SceneObject, SimRobot, Simulator, SimWorld
 from reference import urdf_writing as urdf
 from sim.arms import ALL, arm, inside
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytestmark = pytest.mark.usefixtures("simulator")
 
 CUBE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
@@ -44,11 +45,18 @@ def test_base_at_any_pose(world):
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_masses_agree_and_massless_links_stay_massless(world, name):
     robot = world.add_robot(arm(name))
-    client = world._client
-    for index in range(client.getNumJoints(robot.body_id)):
-        link = client.getJointInfo(robot.body_id, index)[12].decode()
+    for link, mass in masses(world, robot).items():
         inertial = arm(name).links[link].inertial
-        assert client.getDynamicsInfo(robot.body_id, index)[0] == (0.0 if inertial is None else inertial.mass), link
+        assert mass == pytest.approx(0.0 if inertial is None else inertial.mass, abs=1e-11), link
+
+
+def masses(world: SimWorld, robot: SimRobot) -> dict[str, float]:
+    """Mass of every link but the root, as the engine has it."""
+    engine, links = world._engine, [link for link in robot.robot.links if link != robot.robot.root]
+    if world.simulator is Simulator.MUJOCO:
+        return {link: float(engine.model.body(f"robot {robot.name}/{link}").mass[0]) for link in links}
+    index = robot._body._link_index
+    return {link: engine.client.getDynamicsInfo(robot._body.id, index[link])[0] for link in links}
 
 
 def test_meshes_are_found_through_package_references(world, tmp_path):
@@ -62,8 +70,9 @@ def test_meshes_are_found_through_package_references(world, tmp_path):
     wrist = urdf.joint("wrist", "revolute", "base", "hand", axis=(0, 0, 1))
     text = urdf.robot("meshed", urdf.link("base"), hand, wrist)
     robot = world.add_robot(Robot.from_urdf(text, package_paths=[tmp_path]))
-    shapes = world._client.getCollisionShapeData(robot.body_id, 0)
-    assert shapes[0][4].decode().endswith("my_arm/meshes/hand.obj")
+    world.spawn(SceneObject("ball", SphereGeometry(0.02)))
+    world.step()
+    assert {(contact.link, contact.other) for contact in robot.contacts()} == {("hand", "ball")}
 
     unresolved = Robot.from_urdf(text, check_meshes=False)
     with pytest.raises(MeshNotFound, match="package_paths"):

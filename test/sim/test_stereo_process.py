@@ -25,7 +25,7 @@ from manipapy_core.sim import (
 )
 from sim.arms import HOME, arm
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytestmark = pytest.mark.usefixtures("simulator")
 
 CAMERA = StereoCamera(Pinhole.from_field_of_view(160, 120, 1.1), 0.1, look_at([1.2, 0.0, 0.8], [0.45, 0.0, 0.05]))
 

@@ -13,8 +13,6 @@ from manipapy_core.model import BoxGeometry, SphereGeometry
 from manipapy_core.sim import GroundPlane, SceneObject, SimWorld, png_bytes, render, write_png
 from sim.arms import HOME, arm
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
-
 
 def decode(data: bytes) -> np.ndarray:
     """The pixels of a PNG whose rows are filtered by difference to the row above."""

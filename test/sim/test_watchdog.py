@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from manipapy_core import dynamics
+from manipapy_core.errors import InputError
 from manipapy_core.sim import CommandRefused, DriveMode, DriveSettings, HoldReason, ResumePolicy, SimWorld
 from sim.arms import HOME, arm
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytestmark = pytest.mark.usefixtures("simulator")
 
 
 def in_motion(world: SimWorld, name: str, speed: float, **options):
@@ -148,11 +149,12 @@ def test_hold_is_stiff_against_external_forces():
     with SimWorld() as world:
         robot = world.add_robot(arm("ur5"), q=HOME["ur5"])
         world.step(100)
-        link = world._client.getNumJoints(robot.body_id) - 2
         for _ in range(1000):
-            place = robot.link_pose("tool0")[:3, 3].tolist()
-            world._client.applyExternalForce(robot.body_id, link, [0, 0, -50], place, world._client.WORLD_FRAME)
+            robot.push("wrist_3_link", [0.0, 0.0, -50.0], robot.link_pose("tool0")[:3, 3])
             world.step()
-        assert np.abs(robot.state().q - HOME["ur5"]).max() < 0.05
+        moved = np.abs(robot.state().q - HOME["ur5"]).max()
+        assert 1e-4 < moved < 0.05
         world.step(500)
         assert np.abs(robot.state().q - HOME["ur5"]).max() < 1e-3
+        with pytest.raises(InputError, match="finite"):
+            robot.push("wrist_3_link", [0.0, np.nan, 0.0], [0.0, 0.0, 0.0])

@@ -12,7 +12,7 @@ from manipapy_core.model import BoxGeometry
 from manipapy_core.sim import DriveMode, SceneObject, SimWorld, SnapshotError, read_scene
 from sim.arms import HOME, arm
 
-pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
+pytestmark = pytest.mark.usefixtures("simulator")
 
 LOW = [0.5, 0.9, 0.1, -1.9, 0.1, 2.2, 0.7, 0.02]
 """A configuration of the panda that it reaches by pushing objects on the table."""

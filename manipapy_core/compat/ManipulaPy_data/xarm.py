@@ -1,10 +1,8 @@
 """The UFACTORY xArm 6 that comes with the library."""
 
-from pathlib import Path
+from . import get_robot_urdf
 
-from ... import model
-
-urdf_file = str(Path(model.__file__).parent / "robots" / "xarm6.urdf")
+urdf_file = get_robot_urdf("xarm6")
 """Path of its description."""
 
 __all__ = ["urdf_file"]

@@ -17,11 +17,17 @@ Triangle = list[list[Any]]
 
 def solve(S: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
     """x of S x = b."""
-    L, _, (x,) = _eliminate(S, [b])
-    for k, row in enumerate(L):
-        for i, factor in enumerate(row):
-            x[k] = x[k] - factor * x[i]
-    return x
+    return solve_columns(S, [b])[0]
+
+
+def solve_columns(S: Sequence[Sequence[Any]], columns: Sequence[Sequence[Any]]) -> Triangle:
+    """x of S x = b for each column b."""
+    L, _, solved = _eliminate(S, columns)
+    for x in solved:
+        for k, row in enumerate(L):
+            for i, factor in enumerate(row):
+                x[k] = x[k] - factor * x[i]
+    return solved
 
 
 def inverse_trace(S: Sequence[Sequence[Any]]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..mechanism import Mechanism, along_axis, joint_motions
+from ..mechanism import JointMotion, JointPlacement, Mechanism, along_axis, joint_motions
 from ..spatial import ZERO, Vector, add, cross, matvec, matvec_transposed, scale
 from .dynamics import RigidInertia, momentum_of, velocity_factor, wrench_in_body, wrench_to_parent
 
@@ -17,26 +17,58 @@ def regressor(mechanism: Mechanism, q: Any, qd: Any, qd_ref: Any, qdd: Any, grav
 
     With qd_ref = qd this is inverse dynamics; Slotine and Li's adaptive law uses its own reference velocity.
     """
-    bodies, motions = mechanism.bodies, joint_motions(mechanism, q)
-    width = PARAMETERS * len(bodies)
-    Y: list[list[Any]] = [[0.0] * width for _ in range(mechanism.n)]
+    motions = joint_motions(mechanism, q)
+    Y: list[list[Any]] = [[] for _ in range(mechanism.n)]
+    for index, state in enumerate(_states(mechanism, motions, qd, qd_ref, qdd, gravity)):
+        _append_columns(Y, mechanism, motions, index, mechanism.bodies[index].link, state)
+    return [entry for row in Y for entry in row]
+
+
+def payload_regressor(mechanism: Mechanism, q: Any, qd: Any, qdd: Any, gravity: Vector) -> list[Any]:
+    """Derivative of the joint efforts by the parameters of a payload in the tip frame: n × 10, row by row."""
+    motions = joint_motions(mechanism, q)
+    Y: list[list[Any]] = [[] for _ in range(mechanism.n)]
+    tip = mechanism.tip
+    if tip.body < 0:
+        return [0.0] * (mechanism.n * PARAMETERS)
+    states = _states(mechanism, motions, qd, qd, qdd, gravity)
+    _append_columns(Y, mechanism, motions, tip.body, tip, states[tip.body])
+    return [entry for row in Y for entry in row]
+
+
+def _states(
+    mechanism: Mechanism, motions: list[JointMotion], qd: Any, qd_ref: Any, qdd: Any, gravity: Vector
+) -> list[_State]:
     states: list[_State] = []
-    for index, (body, motion) in enumerate(zip(bodies, motions)):
+    for body, motion in zip(mechanism.bodies, motions):
         rates = [values[body.dof] * body.ratio for values in (qd, qd_ref, qdd)]
         before = states[body.parent] if body.parent >= 0 else _State.at_rest(gravity)
         states.append(before.carried(motion, body.revolute, *rates))
-        in_link = states[-1].expressed_in(body.link)
-        for parameter in range(PARAMETERS):
-            moment, force = wrench_in_body(body.link, in_link.unit_wrench(parameter))
-            j = index
-            while j >= 0:
-                other = bodies[j]
-                column = PARAMETERS * index + parameter
-                Y[other.dof][column] = Y[other.dof][column] + along_axis(other, moment, force)
-                if other.parent >= 0:
-                    moment, force = wrench_to_parent(motions[j], moment, force)
-                j = other.parent
-    return [entry for row in Y for entry in row]
+    return states
+
+
+def _append_columns(
+    Y: list[list[Any]],
+    mechanism: Mechanism,
+    motions: list[JointMotion],
+    index: int,
+    placement: JointPlacement,
+    state: _State,
+) -> None:
+    """Adds what each inertial parameter of a frame on a body asks of every joint."""
+    in_frame = state.expressed_in(placement)
+    for parameter in range(PARAMETERS):
+        efforts: list[Any] = [0.0] * mechanism.n
+        moment, force = wrench_in_body(placement, in_frame.unit_wrench(parameter))
+        j = index
+        while j >= 0:
+            other = mechanism.bodies[j]
+            efforts[other.dof] = efforts[other.dof] + along_axis(other, moment, force)
+            if other.parent >= 0:
+                moment, force = wrench_to_parent(motions[j], moment, force)
+            j = other.parent
+        for row, effort in zip(Y, efforts):
+            row.append(effort)
 
 
 class _State:

@@ -76,6 +76,8 @@ class Execution:
         self._settling_since = 0.0
         self.begun: tuple[ValidatedGoal, Array, float] | None = None
         """Goal that was started last, the reference at its start, shape (3, n), and the time [s]."""
+        self.number = 0
+        """Number of that goal, counted from 1."""
         self.path_tolerance, self._checks_velocity = np.zeros(chain.n), False
         """Of the goal that is being executed [rad or m], shape (n,); whether it has one on velocities, too."""
 
@@ -87,6 +89,11 @@ class Execution:
     def goal(self) -> ValidatedGoal | None:
         """The goal that is being executed, or waits to be; None if there is none."""
         return self._goal or self._waiting
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the goal that is being executed is one of a stream."""
+        return self._goal is not None and self._goal.streamed
 
     @property
     def time(self) -> float:
@@ -105,7 +112,11 @@ class Execution:
 
     def start(self, goal: ValidatedGoal, now: float) -> None:
         """Starts a goal in place of the present one; a refused goal changes nothing."""
-        later = goal.start_time is not None and goal.start_time > now
+        if goal.streamed and self.goal is not None and not self.streaming:
+            why = "another goal is being executed; a stream takes the arm only when it has ended"
+            goal.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, why))
+            return
+        later = not goal.streamed and goal.start_time is not None and goal.start_time > now
         if not later and not self._begin(goal, now):
             return
         self._end_goal(Outcome(GoalStatus.PREEMPTED, ErrorCode.INVALID_GOAL, "another goal took its place"), goal)
@@ -205,6 +216,7 @@ class Execution:
             started = self._block.copy()
             self._clock.start(self._active.begin(goal, self.reference, now))
             self.begun = goal, started, now
+            self.number += not (goal.streamed and self.streaming)  # a stream is one trajectory
         except GoalRefused as refusal:
             goal.ending.settle(refusal.outcome())
             return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...model.chain import Chain
@@ -11,6 +13,21 @@ from ..state import Reference
 from .active_trajectory import ActiveTrajectory
 from .execution import Execution, GoalPhase
 from .goal import ExecutionSettings, GoalRefused
+
+
+@dataclass(frozen=True, eq=False)
+class PathAhead:
+    """The part of the active trajectory that lies ahead."""
+
+    trajectory: int
+    """Number of the trajectory, counted from 1."""
+    positions: Array
+    """Joint positions [rad or m], the present reference first, shape (count, n)."""
+    spacing: float
+    """Trajectory time between two rows [s]."""
+    rate: float
+    """Trajectory seconds per second now."""
+
 
 MOVING = (GoalPhase.RUNNING, GoalPhase.CANCELLING)
 
@@ -29,8 +46,8 @@ class TrajectoryPreview:
         self._of: object = None
         self._block = np.zeros((3, chain.n))
 
-    def ahead(self, execution: Execution, count: int, spacing: float) -> tuple[Array, float] | None:
-        """Positions [rad or m], shape (count, n), from the present trajectory time on, and the present rate.
+    def ahead(self, execution: Execution, count: int, spacing: float) -> PathAhead | None:
+        """Samples from the present trajectory time on.
 
         Args:
             execution: Of the loop; only read.
@@ -39,7 +56,7 @@ class TrajectoryPreview:
         Returns:
             None if no trajectory is being executed.
         """
-        begun, time, rate = execution.begun, execution.clock_time, execution.rate
+        begun, number, time, rate = execution.begun, execution.number, execution.clock_time, execution.rate
         if begun is None or execution.phase not in MOVING:
             return None
         if begun is not self._of:
@@ -53,4 +70,5 @@ class TrajectoryPreview:
         for row in range(count):
             self._active.sample(time + row * spacing, self._block)
             rows[row] = self._block[0]
-        return rows, rate
+        # The loop may have started another goal meanwhile.
+        return PathAhead(number, rows, spacing, rate) if execution.begun is begun else None

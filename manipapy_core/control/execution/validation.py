@@ -37,6 +37,8 @@ class ValidatedGoal:
     tolerances: ResolvedTolerances
     ending: Ending
     """Holds the outcome once the goal has ended."""
+    streamed: bool = False
+    """Whether it is one of a stream of short goals, each of which takes the place of the one before."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -55,12 +57,14 @@ def prepare(
     *,
     settings: ExecutionSettings | None = None,
     now: float | None = None,
+    streamed: bool = False,
 ) -> ValidatedGoal:
     """Validates a trajectory and prepares it for the loop.
 
     Args:
         chain: The arm.
         now: Time on the clock of `start_time` [s]; without it a start in the past is found by the loop.
+        streamed: Whether it is one of a stream of short goals.
 
     Raises:
         GoalRefused: With the error code and text for the result of the action.
@@ -93,6 +97,7 @@ def prepare(
         start_time=trajectory.start_time,
         tolerances=resolve(chain, settings, tolerances),
         ending=Ending(),
+        streamed=streamed,
     )
 
 

@@ -32,6 +32,9 @@ class Check(enum.Enum):
     FINITE = "finite numbers"
     FRESH = "fresh state"
     CLOCK = "sane clock"
+    SOURCE = "state source"
+    """Whether one publisher alone gives the joint states."""
+    PLAUSIBLE = "plausible state"
     POSITION = "position limit"
     VELOCITY = "velocity limit"
     EFFORT = "effort limit"
@@ -84,6 +87,11 @@ class GuardSettings:
     """Age of the joint state above which the arm is held [s]."""
     state_stop_after: float = 0.1
     """Age above which the arm is stopped [s]."""
+    state_jump: float = 0.01
+    """Step between two joint states that is always plausible [rad or m]; `velocity_hold` times the velocity limit is
+    added for the time between them."""
+    believe_after: float = 0.25
+    """How long joint states must be plausible after one that was not, before they are believed again [s]."""
     clock_ahead: float = 0.01
     """How far the stamp of a state may lie in the future [s]."""
     longest_tick: float = 0.5

@@ -27,6 +27,9 @@ from .measures import (
     lost_time,
     measures_kernel,
 )
+from .plausibility import Plausibility
+
+DISPUTED = Verdict(Action.HOLD, Check.SOURCE, "another node publishes joint states of this arm")
 
 
 class Guard:
@@ -73,10 +76,13 @@ class Guard:
         self._effort, self._most_rate = (np.minimum(x, UNLIMITED) for x in (chain.limits.effort, self._rates))
         self._clip, self._copy = clipping_kernel(chain.n), copying_kernel(chain.n)
         self._step = np.zeros(1)
+        self.fastest = self.settings.velocity_slow * np.minimum(chain.limits.velocity, UNLIMITED)
+        """Speed that efforts may cause [rad/s or m/s], shape (n,)."""
         # The measurement of this tick, and the last accepted one, which invalid measurements must not overwrite.
         self._measured, self._accepted = np.zeros((2, chain.n)), np.zeros((2, chain.n))
         self._state, self._accepted_state = State.of_block(self._measured), State.of_block(self._accepted)
         self._condition = ConditionNumber(chain)
+        self.plausibility = Plausibility(chain, self.settings)
         self._valid_at = self._stamp = -np.inf
         self._rate_exceeded = 0.0
 
@@ -106,7 +112,14 @@ class Guard:
         self._rate_exceeded = 0.0
         self._stamp = -np.inf
 
-    def check_input(self, now: float, dt: float, q: Array, qd: Array, stamp: float) -> Verdict:
+    def forget_state(self) -> None:
+        """Compares the next joint state with none before, because it comes from another source."""
+        self._stamp = -np.inf
+        self.plausibility.reset()
+
+    def check_input(
+        self, now: float, dt: float, q: Array, qd: Array, stamp: float, *, disputed: bool = False
+    ) -> Verdict:
         """Checks measurement and clock of a tick.
 
         Args:
@@ -115,6 +128,7 @@ class Guard:
             q: Measured positions [rad or m], shape (n,).
             qd: Measured velocities [rad/s or m/s], shape (n,).
             stamp: When they were measured, on the clock of `now` [s].
+            disputed: Whether several sources give joint states of this arm.
         """
         s = self.settings
         if self._valid_at == -np.inf:
@@ -123,10 +137,18 @@ class Guard:
             long = now - self._valid_at > s.state_stop_after
             return self._not_finite(q, qd, Action.STOP if long else Action.HOLD)
         age = now - stamp
-        if age > s.state_hold_after:
+        # Not `age >`: a stamp that is not a number is not fresh.
+        if not age <= s.state_hold_after:
             action = Action.STOP if age > s.state_stop_after else Action.HOLD
             limit = s.state_stop_after if action is Action.STOP else s.state_hold_after
             return Verdict(action, Check.FRESH, "age of the joint state", None, age, limit, "s")
+        if disputed:
+            return DISPUTED
+        plausible = self.plausibility
+        if not (plausible.believed if stamp == self._stamp else plausible.check(q, qd, stamp)):
+            j, unit = plausible.joint, self._units[plausible.joint] + ("/s" if plausible.per_second else "")
+            amount, limit = plausible.amount, plausible.limit
+            return self._of_joint(j, Action.HOLD, Check.PLAUSIBLE, plausible.what, amount, limit, unit)
         if not 0.0 < dt <= s.longest_tick:
             return Verdict(Action.HOLD, Check.CLOCK, "time between ticks", None, dt, s.longest_tick, "s")
         if age < -s.clock_ahead:
@@ -153,10 +175,12 @@ class Guard:
             and shortest <= dt <= longest
             and -s.clock_ahead <= now - stamp <= s.state_hold_after
             and stamp > self._stamp
+            and self.plausibility.believed
         )
 
-    def passed(self, now: float, stamp: float) -> None:
-        """Records a fused tick that has passed all checks: its time and the stamp of its measurement [s]."""
+    def passed(self, now: float, stamp: float, q: Array) -> None:
+        """Records a fused tick that has passed all checks: its time, and stamp and positions of its measurement."""
+        self.plausibility.record(q, stamp)
         self._stamp, self._valid_at, self._rate_exceeded = stamp, now, 0.0
 
     def accept(self) -> State:
@@ -209,6 +233,26 @@ class Guard:
         if slow.action < Action.HOLD and dt > self.settings.late_slow:
             slow = _worse(slow, self._late(dt))
         return slow
+
+    def check_speed_ahead(self, state: State, peak: Array) -> Verdict:
+        """Checks the speeds that efforts would cause, before they are sent.
+
+        Args:
+            state: Measured or predicted.
+            peak: Largest velocities that the efforts would cause [rad/s or m/s], shape (n,).
+        """
+        beyond = np.abs(peak) - self.fastest
+        j = int(beyond.argmax())
+        if beyond[j] <= 0.0:
+            return PASSED
+        # An arm that is too fast already is slowed down, and held by the check of its speed.
+        speed, limit, caused = abs(float(state.qd[j])), float(self.fastest[j]), abs(float(peak[j]))
+        if speed > limit:
+            limit *= self.settings.velocity_hold / self.settings.velocity_slow
+        if caused <= max(speed, limit):
+            return PASSED
+        what, unit = "speed that the efforts would cause", self._units[j] + "/s"
+        return self._of_joint(j, Action.HOLD, Check.VELOCITY, what, caused, limit, unit)
 
     def limit(self, tau: Array, last: Array, dt: float, out: Array) -> None:
         """Clips efforts to the effort and torque-rate limits; an effort that is not finite becomes the last one.

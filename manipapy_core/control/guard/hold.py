@@ -10,6 +10,7 @@ from ...model.chain import Chain
 from ...trajectory.bounds import BrakingLimits
 from ...trajectory.stopping import StopProfile
 from ...typing import Array
+from ..arm_model import ArmModel
 from ..laws.model_based import ComputedTorque
 from ..state import Reference, State
 
@@ -55,6 +56,16 @@ class Hold:
     def state(self) -> State:
         """Measured state, or the predicted one while there is no measurement; a buffer."""
         return self._state
+
+    @property
+    def model(self) -> ArmModel:
+        """Dynamics with gravity and payload."""
+        return self._law.model
+
+    @property
+    def resting(self) -> bool:
+        """Whether the stop profile has ended."""
+        return self._time > self._profile.duration
 
     def update(self, measured: State) -> None:
         """Sets a valid measurement; its buffer must not change until the next update."""

@@ -13,6 +13,7 @@ from ...model.chain import Chain
 from ...typing import Array
 from ..state import Reference, State
 from .default_gains import typical_joint_inertia
+from .friction import FrictionFeedforward
 from .law import Gain, GainShape, Law
 from .pid import BANDWIDTH, PD, feedback, feedback_kernel
 
@@ -60,7 +61,8 @@ class PDGravity(PD):
 class Feedforward(PD):
     """tau = ID(q_ref, qd_ref, qdd_ref) + kp (q_ref − q) + kd (qd_ref − qd).
 
-    The model is evaluated at the reference, which is free of noise; the feedback corrects the rest.
+    The model is evaluated at the reference, which is free of noise; the feedback corrects the rest. Joint friction that
+    the description states is added.
     """
 
     name = "feedforward"
@@ -68,11 +70,14 @@ class Feedforward(PD):
     def _prepare(self) -> None:
         super()._prepare()
         self._model_tau = np.zeros(self.chain.n)
+        self._friction = FrictionFeedforward.of(self.chain)
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
         tau = super().step(state, reference, dt)
         self.model.inverse_dynamics(reference.q, reference.qd, reference.qdd, self._model_tau)
         np.add(tau, self._model_tau, tau)
+        if self._friction is not None:
+            self._friction.add(reference.qd, tau)
         return tau
 
 
@@ -85,6 +90,7 @@ class ComputedTorque(Law):
     """tau = ID(q, qd, qdd_ref + kp (q_ref − q) + kd (qd_ref − qd)): one pass of RNEA.
 
     Its gains are accelerations: with an exact model the error of a joint obeys s² + kd s + kp, whatever its inertia.
+    Joint friction that the description states is added, at the velocity of the reference.
     """
 
     name = "computed_torque"
@@ -96,6 +102,12 @@ class ComputedTorque(Law):
     def _prepare(self) -> None:
         self._kernel: Any = self.model.bind_law(self.name, desired_acceleration, ("kp", "kd"))
         self._constants = (self.gains["kp"], self.gains["kd"], *self.model.inputs)
+        self._friction = FrictionFeedforward.of(self.chain)
+
+    @property
+    def has_friction(self) -> bool:
+        """Whether the description states joint friction; the fused tick does without."""
+        return self._friction is not None
 
     @classmethod
     def default_gains(cls, chain: Chain) -> dict[str, ArrayLike]:
@@ -105,6 +117,8 @@ class ComputedTorque(Law):
         q, qd, tau = state.q, state.qd, self._tau
         if not self._kernel(q, qd, reference.q, reference.qd, reference.qdd, *self._constants, tau):
             tau.fill(math.nan)
+        if self._friction is not None:
+            self._friction.add(reference.qd, tau)
         return tau
 
 

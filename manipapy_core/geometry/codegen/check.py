@@ -165,9 +165,10 @@ def _near_head(code: Code, kind: type[ObjectCode]) -> str:
 def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str) -> str:
     """A half space needs one direction only."""
     down = [code.negate(x) for x in code.spread3(plane.numbers)]
-    lowest = plane.measure(call_support(code, placed_piece(code, piece), piece, down))
+    lowest = plane.measure(call_support(code, placed_piece(code, piece), piece, down, lanes, fine=True))
     _, numbers = piece_rows(code, piece)
-    return code.both(lanes, code.where_negative(plane.excess(lowest, code.spread(numbers, PieceNumber.BALL))))
+    ball = code.add(code.spread(numbers, PieceNumber.FINE_BALL), code.spread(plane.numbers, 4))
+    return code.both(lanes, code.where_negative(plane.excess(lowest, ball)))
 
 
 def _near_pair(lanes: Lanes) -> str:
@@ -218,7 +219,7 @@ def _collides(lanes: Lanes) -> str:
     with code.loop(0, code.whole("%scene", Header.PAIRS)) as pair:
         row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
         groups = code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)
-        reach = code.add(*(code.spread(group_rows(code, group)[1], 3) for group in groups))
+        reach = code.add(*(code.spread(group_rows(code, group)[1], GROUP_NUMBERS - 1) for group in groups))
         excess = ball_excess(code, centre_of_group(code, groups[0]), centre_of_group(code, groups[1]), reach)
         near = code.without(code.where_negative(excess), hit.get())
         with code.when(code.some(near)):

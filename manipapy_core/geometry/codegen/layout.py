@@ -23,6 +23,7 @@ class Header(enum.IntEnum):
     PIECE_INTEGERS = enum.auto()
     PIECE_NUMBERS = enum.auto()
     VERTICES = enum.auto()
+    CLUSTERS = enum.auto()
     PAIRS = enum.auto()
     PAIR_INTEGERS = enum.auto()
     PIECE_PAIRS = enum.auto()
@@ -51,9 +52,9 @@ class GroupRow(enum.IntEnum):
     WIDTH = enum.auto()
 
 
-GROUP_NUMBERS = 6
-"""Bounding ball x, y, z, radius; about the same centre, how far the fine spheres reach, and how far the nearest of
-them begins (negative if it holds the centre)."""
+GROUP_NUMBERS = 7
+"""Bounding ball x, y, z, radius towards the world; about the same centre, how far the fine spheres reach, and how far
+the nearest of them begins (negative if it holds the centre); radius of the bounding ball towards other groups."""
 SPHERE_NUMBERS = 5
 """Centre x, y, z; radius; radius of the ball about the centre that the link certainly fills."""
 
@@ -73,7 +74,14 @@ class PieceRow(enum.IntEnum):
     FRAME = 0
     KIND = enum.auto()
     FIRST_VERTEX = enum.auto()
+    """Of a hull's coarse level."""
     LAST_VERTEX = enum.auto()
+    FIRST_FINE_VERTEX = enum.auto()
+    """Of a hull's fine level; the same as of the coarse one where there is one level."""
+    LAST_FINE_VERTEX = enum.auto()
+    FIRST_CLUSTER = enum.auto()
+    """Of the fine level's vertices; none where there are few vertices."""
+    LAST_CLUSTER = enum.auto()
     WIDTH = enum.auto()
 
 
@@ -88,13 +96,22 @@ class PieceNumber(enum.IntEnum):
     """Half lengths along the axes."""
     DISC = 15
     BALL = 16
+    """Radius; of a hull around its coarse level."""
     BOUND = 17
     """Radius of a ball about the centre that holds the piece."""
     CORE = 18
-    """Half length of the segment in the middle of a round piece."""
+    """Half length of the segment along z in the middle of a round piece or a hull."""
     FILLED = 19
-    """Radius of the balls about the core (a segment, a box, the middle of a hull) that the piece fills."""
-    WIDTH = 20
+    """Radius of the balls about the core (a segment or a box) that the piece fills."""
+    FINE_BALL = 20
+    """Radius of the ball around a hull's fine level; of other pieces the same as BALL."""
+    WIDTH = 21
+
+
+CLUSTER = 16
+"""Vertices of each cluster, which are neighbours, in the order of the clusters."""
+CLUSTER_NUMBERS = 4
+"""Centre x, y, z and radius of a ball that holds the vertices of a cluster."""
 
 
 class PairRow(enum.IntEnum):
@@ -122,7 +139,7 @@ OBJECT_NUMBERS = {
     ObjectKind.ALIGNED_BOX: 6,  # centre, half lengths
     ObjectKind.BOX: 15,  # centre, half lengths, axes x, y, z
     ObjectKind.ROUND: 9,  # centre, axis, half length, disc, ball
-    ObjectKind.PLANE: 4,  # outward normal, offset along it
+    ObjectKind.PLANE: 5,  # outward normal, offset along it, added to the balls of pieces
     ObjectKind.HULL: 4,  # centre, bounding radius
     ObjectKind.FIELD: 7,  # lower corner, cells per metre, the largest index along x, y, z
 }

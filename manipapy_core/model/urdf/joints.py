@@ -11,7 +11,7 @@ from ..elements import Joint, JointType, Mimic
 from .report import Report, did_you_mean
 from .shapes import read_origin
 from .tree import JointEntry
-from .validate import axis_warnings, limit_problems, limit_warnings, unit_axis
+from .validate import axis_warnings, limit_problems, limit_warnings, negative_limits, unit_axis
 from .xml import Element
 
 _JOINT_CHILDREN = (
@@ -25,11 +25,10 @@ _JOINT_CHILDREN = (
     "calibration",
     "safety_controller",
 )
+_LARGEST_FRICTION = 1e9
 _DEFAULT_AXIS = (1.0, 0.0, 0.0)
-_REFUSED_TYPES = {
-    "planar": "build it from two prismatic joints and a continuous one with massless links between them",
-    "floating": "use a fixed joint and choose the base pose elsewhere, or build it from single joints",
-}
+HELD_TYPES = ("floating", "planar", "spherical")
+"""Types with several degrees of freedom: such a joint is held still."""
 
 
 def read_joint(report: Report, element: Element) -> JointEntry | None:
@@ -45,7 +44,9 @@ def read_joint(report: Report, element: Element) -> JointEntry | None:
     name = report.text(element, "", "name", 'write <joint name="..." type="...">')
     owner = f"joint {name!r}" if name else f"the joint in line {element.line}"
     report.misspelt_children(element, owner, _JOINT_CHILDREN)
-    joint_type = _read_joint_type(report, element, owner)
+    held = element.attributes.get("type", "").strip()
+    held = held if held in HELD_TYPES else ""
+    joint_type = JointType.FIXED if held else _read_joint_type(report, element, owner)
     ends = {}
     for role in ("parent", "child"):
         cure = f'write <{role} link="..."/>'
@@ -61,6 +62,9 @@ def read_joint(report: Report, element: Element) -> JointEntry | None:
         return None
     if ends["parent"] is None or ends["child"] is None:
         return JointEntry(name, element, None)
+    if held:
+        cure = "build it from single joints if it shall move, or pass base_pose if it carries the robot"
+        report.flaw(element, owner, f"type {held} is not supported, the joint is held still; {cure}")
     joint = Joint(
         name=name,
         type=joint_type,
@@ -73,7 +77,7 @@ def read_joint(report: Report, element: Element) -> JointEntry | None:
         mimic=mimic,
         **limits,
     )
-    return JointEntry(name, element, joint)
+    return JointEntry(name, element, joint, held)
 
 
 def _read_joint_type(report: Report, element: Element, owner: str) -> JointType:
@@ -81,9 +85,7 @@ def _read_joint_type(report: Report, element: Element, owner: str) -> JointType:
     written = report.text(element, owner, "type", f"write one of: {', '.join(known)}")
     if written in known:
         return JointType(written)
-    if written in _REFUSED_TYPES:
-        report.problem(element, owner, f"type {written} is not supported; {_REFUSED_TYPES[written]}")
-    elif written is not None:
+    if written is not None:
         report.problem(element, owner, f"type {written!r} is not known; {did_you_mean(written, known)}")
     # Stands in so that the rest of the file is still checked; a continuous joint asks for nothing more.
     return JointType.CONTINUOUS
@@ -94,7 +96,7 @@ def _read_axis(report: Report, element: Element, owner: str) -> Array:
     axis_element = report.only_child(element, owner, "axis")
     if axis_element is None:
         return default
-    written = report.vector(axis_element, owner, "xyz", None)
+    written = report.vector(axis_element, owner, "xyz", None, largest=math.inf)
     if written is None:
         return default
     axis = unit_axis(written)
@@ -123,6 +125,10 @@ def _read_limits(report: Report, element: Element, owner: str, joint_type: Joint
     wanted = defaults if bounded else {"velocity": math.inf, "effort": math.inf}
     read = {key: report.number(limit, owner, key, default) for key, default in wanted.items()}
     limits = {key: value for key, value in read.items() if value is not None}
+    for key in negative_limits(limits):
+        cure = "write its magnitude, or inf for none"
+        report.flaw(limit, owner, f"{key} is {limits[key]:g}, taken as none: it cannot be negative; {cure}")
+        limits[key] = math.inf
     problems = limit_problems(joint_type, limits)
     for problem in problems:
         report.problem(limit, owner, problem)
@@ -133,7 +139,9 @@ def _read_limits(report: Report, element: Element, owner: str, joint_type: Joint
     for key in ("velocity", "effort"):
         if key not in limit.attributes:
             report.warning(limit, owner, f"attribute {key!r} is missing, taken as unlimited; write the real limit")
-    return {**unlimited, **limits}
+    # Many exporters write 0 for a limit that they do not know.
+    unknown = [key for key in ("velocity", "effort") if limits[key] <= 0.0]
+    return {**unlimited, **limits, **dict.fromkeys(unknown, math.inf)}
 
 
 def _read_dynamics(report: Report, element: Element, owner: str) -> tuple[float, float]:
@@ -143,7 +151,7 @@ def _read_dynamics(report: Report, element: Element, owner: str) -> tuple[float,
         return 0.0, 0.0
     values = []
     for key in ("damping", "friction"):
-        value = report.finite(dynamics, owner, key, 0.0)
+        value = report.finite(dynamics, owner, key, 0.0, largest=_LARGEST_FRICTION)
         if value is not None and value < 0.0:
             report.problem(dynamics, owner, f"{key} is {value:g}; it would add energy, write 0 or more")
         values.append(0.0 if value is None else value)

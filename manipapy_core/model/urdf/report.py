@@ -10,26 +10,38 @@ from difflib import get_close_matches
 from ...errors import ModelError
 from .xml import Element
 
+LARGEST = 1e4
+"""Bound of lengths [m], angles [rad] and ratios. Beyond it a number is a mistake, and rounding spoils the dynamics."""
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity)|[+-]?nan", re.ASCII | re.IGNORECASE)
 
 
 class Report:
     """Everything found wrong with one description, in the words of its author: file, line, element, cure."""
 
-    def __init__(self, label: str, source: str):
+    def __init__(self, label: str, source: str, strict: bool = False):
         """Start an empty report.
 
         Args:
             label: Short name that starts every message, such as `arm.urdf`.
             source: Full name for the headline of the error.
+            strict: Whether a flaw is a problem, not a warning.
         """
-        self._label, self._source = label, source
+        self._label, self._source, self.strict = label, source, strict
         self._problems: list[tuple[int, str]] = []
         self._warnings: list[tuple[int, str]] = []
 
     def problem(self, element: Element, owner: str, message: str) -> None:
         """Note something that makes the description unusable."""
         self._problems.append((element.line, self._text(element, owner, message)))
+
+    def flaw(self, element: Element, owner: str, message: str) -> None:
+        """Note a mistake that leaves no doubt about the robot: a problem when strict, otherwise a warning."""
+        (self.problem if self.strict else self.warning)(element, owner, message)
+
+    def add_flaw(self, text: str) -> None:
+        """Note a flaw that has its place in its text."""
+        (self._problems if self.strict else self._warnings).append((0, text))
 
     def warning(self, element: Element, owner: str, message: str) -> None:
         """Note something doubtful that can still be used."""
@@ -51,7 +63,7 @@ class Report:
         """Raise one error that lists every problem in file order, if there is any."""
         if self._problems:
             problems = sorted(self._problems, key=lambda entry: entry[0])
-            raise ModelError(self._source, [text for _, text in problems])
+            raise ModelError(self._source, [text for _, text in problems], self.warnings)
 
     def text(self, element: Element, owner: str, attribute: str, cure: str) -> str | None:
         """A required, non-empty attribute; its absence is a problem and gives None."""
@@ -75,16 +87,31 @@ class Report:
             self.problem(element, owner, f"{attribute} is {written!r}; write one number such as 0.5")
         return value
 
-    def finite(self, element: Element, owner: str, attribute: str, default: float | None = None) -> float | None:
-        """Like `number`, but NaN and infinity are problems too."""
+    def finite(
+        self,
+        element: Element,
+        owner: str,
+        attribute: str,
+        default: float | None = None,
+        largest: float = LARGEST,
+    ) -> float | None:
+        """Like `number`, but NaN, infinity and what exceeds `largest` in size are problems too."""
         value = self.number(element, owner, attribute, default)
-        if value is None or math.isfinite(value):
+        if value is None or abs(value) <= largest:
             return value
-        self.problem(element, owner, f"{attribute} is {value}; write a finite number")
+        cure = f"write a number of at most {largest:g} in size, in SI units"
+        cure = cure if math.isfinite(value) else "write a finite number"
+        self.problem(element, owner, f"{attribute} is {value:g}; {cure}")
         return None
 
     def vector(
-        self, element: Element, owner: str, attribute: str, default: Sequence[float] | None, count: int = 3
+        self,
+        element: Element,
+        owner: str,
+        attribute: str,
+        default: Sequence[float] | None,
+        count: int = 3,
+        largest: float = LARGEST,
     ) -> list[float] | None:
         """Several finite numbers separated by spaces; None when they cannot be had (a problem)."""
         if attribute not in element.attributes:
@@ -103,7 +130,18 @@ class Report:
         if len(numbers) != count:
             self.problem(element, owner, f"{attribute} is {written!r}; write {count} finite numbers")
             return None
+        if max(map(abs, numbers)) > largest:
+            cure = f"write {count} numbers of at most {largest:g} in size, in m or rad"
+            self.problem(element, owner, f"{attribute} is {written!r}; {cure}")
+            return None
         return numbers
+
+    def first_child(self, element: Element, owner: str, tag: str) -> Element | None:
+        """The first child with this tag; a second one is a flaw."""
+        found = element.children_named(tag)
+        if len(found) > 1:
+            self.flaw(found[1], owner, f"<{tag}> is given {len(found)} times, the first one counts; keep one of them")
+        return found[0] if found else None
 
     def only_child(self, element: Element, owner: str, tag: str, required_cure: str = "") -> Element | None:
         """The child with this tag; a second one is a problem, and so is none when a cure is given."""
@@ -114,7 +152,9 @@ class Report:
             return None
         if len(found) > 1:
             lines = " and ".join(str(child.line) for child in found)
-            self.problem(element, owner, f"<{tag}> is given {len(found)} times (lines {lines}); keep one of them")
+            # Repeated word for word it leaves no doubt.
+            note = self.problem if any(not child.same_as(found[0]) for child in found) else self.flaw
+            note(element, owner, f"<{tag}> is given {len(found)} times (lines {lines}); keep one of them")
         return found[0]
 
     def misspelt_children(self, element: Element, owner: str, known: Sequence[str]) -> None:

@@ -14,13 +14,14 @@ from ..elements import (
     MeshGeometry,
     Shape,
     SphereGeometry,
+    capsule,
     transform_from_xyz_rpy,
 )
 from ..meshes import MeshFinder
 from .report import Report
 from .xml import Element
 
-_GEOMETRIES = ("box", "cylinder", "sphere", "mesh")
+_GEOMETRIES = ("box", "cylinder", "sphere", "mesh", "capsule")
 _IDENTITY = np.eye(4)
 # Stands in for a geometry that could not be read; the problem is on record, so it never reaches a user.
 _UNREADABLE = SphereGeometry(0.0)
@@ -60,8 +61,8 @@ class ShapeReader:
                 for material in visual.children_named("material"):
                     self._define_material(material)
 
-    def read(self, element: Element, owner: str) -> Shape:
-        """The shape of a `<visual>` or `<collision>` element.
+    def read(self, element: Element, owner: str) -> list[Shape]:
+        """The shape of a `<visual>` or `<collision>` element; a capsule is three.
 
         Args:
             element: The element.
@@ -73,16 +74,23 @@ class ShapeReader:
         cure = f"write one of {_listed(_GEOMETRIES)} inside <geometry>, or delete the <{element.tag}>"
         geometry = report.only_child(element, owner, "geometry", cure)
         shape = _UNREADABLE if geometry is None else self._read_geometry(geometry, owner)
-        material = report.only_child(element, owner, "material") if element.tag == "visual" else None
-        return Shape(name, T_link_shape, shape, None if material is None else self._colour(material, owner))
+        material = report.first_child(element, owner, "material") if element.tag == "visual" else None
+        colour = None if material is None else self._colour(material, owner)
+        if isinstance(shape, tuple):
+            return capsule(name, T_link_shape, *shape, colour)
+        return [Shape(name, T_link_shape, shape, colour)]
 
-    def _read_geometry(self, element: Element, owner: str) -> Geometry:
+    def _read_geometry(self, element: Element, owner: str) -> Geometry | tuple[float, float]:
+        """The geometry; of a capsule its radius and the length of its cylinder."""
         report = self._report
-        if len(element.children) != 1:
-            count = len(element.children)
-            report.problem(element, owner, f"holds {count} shapes; write exactly one of {_listed(_GEOMETRIES)}")
+        shapes = [child for child in element.children if child.tag in _GEOMETRIES] or element.children
+        if not shapes:
+            report.problem(element, owner, f"holds 0 shapes; write exactly one of {_listed(_GEOMETRIES)}")
             return _UNREADABLE
-        shape = element.children[0]
+        if len(element.children) > 1:
+            cure = f"write exactly one of {_listed(_GEOMETRIES)}"
+            report.flaw(element, owner, f"holds {len(element.children)} shapes, <{shapes[0].tag}> counts; {cure}")
+        shape = shapes[0]
         if shape.tag == "box":
             size = report.vector(shape, owner, "size", None)
             return (
@@ -90,13 +98,15 @@ class ShapeReader:
                 if size is None or not self._sizes_are_usable(shape, owner, size=min(size))
                 else BoxGeometry(np.array(size))
             )
-        if shape.tag == "cylinder":
+        if shape.tag in ("cylinder", "capsule"):
             radius = report.finite(shape, owner, "radius")
             length = report.finite(shape, owner, "length")
             if radius is None or length is None:
                 return _UNREADABLE
             usable = self._sizes_are_usable(shape, owner, radius=radius, length=length)
-            return CylinderGeometry(radius, length) if usable else _UNREADABLE
+            if not usable:
+                return _UNREADABLE
+            return CylinderGeometry(radius, length) if shape.tag == "cylinder" else (radius, length)
         if shape.tag == "sphere":
             radius = report.finite(shape, owner, "radius")
             if radius is None or not self._sizes_are_usable(shape, owner, radius=radius):
@@ -119,6 +129,10 @@ class ShapeReader:
 
     def _read_mesh(self, element: Element, owner: str) -> Geometry:
         report = self._report
+        written = element.attributes.get("scale", "")
+        if len(written.split()) == 1:
+            report.flaw(element, owner, f"scale is {written!r}, taken for all three axes; write 3 numbers")
+            element.attributes["scale"] = f"{written} {written} {written}"
         scale = report.vector(element, owner, "scale", (1.0, 1.0, 1.0))
         uri = report.text(element, owner, "filename", "write the mesh file, such as package://my_arm/meshes/hand.stl")
         if scale is None or uri is None:
@@ -132,7 +146,7 @@ class ShapeReader:
             except MeshNotFound as error:
                 self._mesh_files[uri] = ""
                 note = report.problem if self._check_meshes else report.warning
-                note(element, owner, str(error))
+                note(element, owner, f"{error}; kinematics and dynamics do without it")
         return MeshGeometry(self._mesh_files[uri], uri, np.array(scale))
 
     def _define_material(self, material: Element) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..elements import Joint, Mimic
@@ -19,6 +19,8 @@ class JointEntry:
     element: Element
     joint: Joint | None
     """None when parent or child are not written, which is on record already."""
+    held: str = ""
+    """`floating` or `planar` for a joint of that type, which is held still."""
 
     @property
     def owner(self) -> str:
@@ -26,13 +28,17 @@ class JointEntry:
         return f"joint {self.name!r}"
 
 
-def check_tree(report: Report, robot: Element, links: Mapping[str, Element], entries: Sequence[JointEntry]) -> str:
+WORLD = "world"
+"""Link that some tools add by themselves."""
+
+
+def check_tree(report: Report, robot: Element, links: dict[str, Element], entries: Sequence[JointEntry]) -> str:
     """Report everything that keeps links and joints from being one tree.
 
     Args:
         report: Takes the problems.
         robot: The `<robot>` element.
-        links: Elements of the links by name.
+        links: Elements of the links by name; the link `world` is added when joints hang on it.
         entries: The joints in file order.
 
     Returns:
@@ -42,6 +48,11 @@ def check_tree(report: Report, robot: Element, links: Mapping[str, Element], ent
         report.problem(robot, "", 'has no links; write at least one <link name="..."/>')
         return ""
     complete = [(entry, entry.joint) for entry in entries if entry.joint is not None]
+    hanging = next((entry for entry, joint in complete if joint.parent == WORLD), None)
+    if WORLD not in links and hanging is not None:
+        cure = f'add <link name="{WORLD}"/>'
+        report.flaw(hanging.element, hanging.owner, f"parent link {WORLD!r} does not exist and was added; {cure}")
+        links[WORLD] = robot
     parent_joint: dict[str, JointEntry] = {}
     for entry, joint in complete:
         for role, name in (("parent", joint.parent), ("child", joint.child)):
@@ -64,15 +75,35 @@ def check_tree(report: Report, robot: Element, links: Mapping[str, Element], ent
 
     _check_cycles(report, complete)
     roots = [name for name in links if name not in parent_joint]
-    if len(roots) > 1:
-        listed = ", ".join(f"{name!r} (line {links[name].line})" for name in roots)
-        report.problem(
-            robot,
-            "",
-            f"{len(roots)} links have no parent joint: {listed}; a robot has one root, connect the others "
-            "with joints (type fixed if they do not move) or delete them",
-        )
-    return roots[0] if roots else ""
+    if len(roots) < 2:
+        return roots[0] if roots else ""
+    sizes = {root: len(links_below(root, [joint for _, joint in complete])) for root in roots}
+    largest = max(roots, key=lambda root: sizes[root])
+    listed = ", ".join(f"{name!r} (line {links[name].line}, {_links(sizes[name])})" for name in roots)
+    report.flaw(
+        robot,
+        "",
+        f"{len(roots)} links have no parent joint: {listed}; only the tree below {largest!r} is used, connect the "
+        "others with joints (type fixed if they do not move) or delete them",
+    )
+    return largest
+
+
+def links_below(root: str, joints: Iterable[Joint]) -> set[str]:
+    """The links of the tree that hangs on a link, which is among them."""
+    below: dict[str, list[str]] = defaultdict(list)
+    for joint in joints:
+        below[joint.parent].append(joint.child)
+    found, pending = {root}, [root]
+    while pending:
+        fresh = [child for child in below.get(pending.pop(), ()) if child not in found]
+        found.update(fresh)
+        pending += fresh
+    return found
+
+
+def _links(count: int) -> str:
+    return "1 link" if count == 1 else f"{count} links"
 
 
 def _check_cycles(report: Report, joints: Sequence[tuple[JointEntry, Joint]]) -> None:
@@ -136,21 +167,22 @@ def _final_mimic(report: Report, entry: JointEntry, joint: Joint, entries: Mappi
             # Reported where it is written; a follower further along points at a joint that exists.
             if len(passed) == 1:
                 hint = did_you_mean(folded.joint, [name for name in entries if name != entry.name])
-                report.problem(
+                report.flaw(
                     entry.element,
                     entry.owner,
-                    f"mimics joint {folded.joint!r}, which does not exist; correct the name ({hint}) or delete <mimic>",
+                    f"mimics joint {folded.joint!r}, which does not exist, and so moves on its own; correct the "
+                    f"name ({hint}) or delete <mimic>",
                 )
             return None
         if driver.joint is None:
             return None
         if not driver.joint.type.moves:
             if len(passed) == 1:
-                report.problem(
+                report.flaw(
                     entry.element,
                     entry.owner,
-                    f"mimics joint {folded.joint!r}, which is fixed; name a joint that moves, or make this "
-                    "one fixed too",
+                    f"mimics joint {folded.joint!r}, which is fixed, and so moves on its own; name a joint that "
+                    "moves, or make this one fixed too",
                 )
             return None
         following = driver.joint.mimic
@@ -163,3 +195,11 @@ def _final_mimic(report: Report, entry: JointEntry, joint: Joint, entries: Mappi
             folded.multiplier * following.offset + folded.offset,
         )
     return None
+
+
+def followers_freed(joints: Mapping[str, Joint]) -> dict[str, Joint]:
+    """The joints, those whose driver is in another tree moving on their own."""
+    return {
+        name: replace(joint, mimic=None) if joint.mimic is not None and joint.mimic.joint not in joints else joint
+        for name, joint in joints.items()
+    }

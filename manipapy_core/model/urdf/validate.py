@@ -14,8 +14,13 @@ import numpy as np
 from ...typing import Array
 from ..elements import JointType
 
-# Files round their numbers to a few digits, so the exact conditions are asked with some room.
-_EIGENVALUE_TOLERANCE = 1e-6
+# Files round their numbers to a few digits, so the exact conditions are asked with some room: a principal moment below
+# zero by this part of the largest one, or by the moment of the mass at this radius of gyration [m], is rounding.
+_MOMENT_TOLERANCE = 1e-3
+_SMALLEST_RADIUS = 1e-3
+_SMALLEST_MOMENT = 1e-12
+_LARGEST_MASS = 1e6
+_LARGEST_MOMENT = 1e9
 _TRIANGLE_TOLERANCE = 1e-3
 _AXIS_LENGTH_TOLERANCE = 1e-2
 _SMALLEST_AXIS = 1e-9
@@ -25,6 +30,8 @@ def mass_problems(mass: float) -> list[str]:
     """What is wrong with a mass [kg]."""
     if not math.isfinite(mass):
         return [f"value is {mass}; write the mass in kg as a finite number"]
+    if mass > _LARGEST_MASS:
+        return [f"value is {mass:g}; write the mass in kg, at most {_LARGEST_MASS:g}"]
     if mass < 0.0:
         return [f"value is {mass:g}; a mass cannot be negative, write it in kg (0 for a massless link)"]
     return []
@@ -35,35 +42,52 @@ def inertia_tensor(moments: Mapping[str, float]) -> Array:
     return np.array([[moments["i" + "".join(sorted(row + column))] for column in "xyz"] for row in "xyz"])
 
 
-def inertia_problems(moments: Mapping[str, float]) -> list[str]:
+def inertia_problems(mass: float, moments: Mapping[str, float]) -> list[str]:
     """What is wrong with an inertia tensor.
 
     A tensor with a negative principal moment belongs to no body and can make the mass matrix indefinite, so
-    it is a problem. A zero tensor is a point mass and fine.
+    it is a problem, unless it is so small that it comes from rounding. A zero tensor is a point mass and fine.
 
     Args:
+        mass: Of the body [kg].
         moments: ixx, ixy, ixz, iyy, iyz, izz about the centre of mass [kg m^2].
     """
     problems = [
         f"{name} is {value}; write a finite number in kg m^2"
-        for name, value in moments.items()
         if not math.isfinite(value)
-    ]
-    problems += [
-        f"{name} is {moments[name]:g}; a moment of inertia cannot be negative, write it about the centre of "
-        "mass in kg m^2"
-        for name in ("ixx", "iyy", "izz")
-        if moments[name] < 0.0
+        else f"{name} is {value:g}; write it in kg m^2, at most {_LARGEST_MOMENT:g} in size"
+        for name, value in moments.items()
+        if not abs(value) <= _LARGEST_MOMENT
     ]
     if problems:
         return problems
     principal = _principal_moments(moments)
-    if principal[0] < -_EIGENVALUE_TOLERANCE * np.abs(principal).max():
-        listed = ", ".join(f"{moment:.4g}" for moment in principal)
-        return [
-            f"the principal moments are {listed} and none may be negative; check the signs and sizes of ixy, ixz, iyz"
-        ]
-    return []
+    tolerance = max(_MOMENT_TOLERANCE * principal[-1], mass * _SMALLEST_RADIUS**2, _SMALLEST_MOMENT)
+    if principal[0] >= -tolerance:
+        return []
+    problems = [
+        f"{name} is {moments[name]:g}; a moment of inertia cannot be negative, write it about the centre of "
+        "mass in kg m^2"
+        for name in ("ixx", "iyy", "izz")
+        if moments[name] < -tolerance
+    ]
+    listed = ", ".join(f"{moment:.4g}" for moment in principal)
+    return problems or [
+        f"the principal moments are {listed} and none may be negative; check the signs and sizes of ixy, ixz, iyz"
+    ]
+
+
+def positive_inertia(moments: Mapping[str, float]) -> tuple[Array, float]:
+    """The tensor with principal moments below zero set to zero, and the lowest of them [kg m^2].
+
+    The lowest counts as zero when it is so small that the rounding of doubles may have made it.
+    """
+    tensor = inertia_tensor(moments)
+    values, axes = np.linalg.eigh(tensor)
+    if values[0] >= -1e-15 * values[-1]:
+        return tensor, 0.0
+    positive = (axes * np.maximum(values, 0.0)) @ axes.T
+    return 0.5 * (positive + positive.T), float(values[0])
 
 
 def inertia_warnings(mass: float, moments: Mapping[str, float]) -> list[str]:
@@ -116,11 +140,6 @@ def limit_problems(joint_type: JointType, limits: Mapping[str, float]) -> list[s
     bounded = joint_type in (JointType.REVOLUTE, JointType.PRISMATIC)
     names = ("lower", "upper", "velocity", "effort") if bounded else ("velocity", "effort")
     problems = [f"{name} is nan; write a number" for name in names if name in limits and math.isnan(limits[name])]
-    problems += [
-        f"{name} is {limits[name]:g}; a {name} limit cannot be negative, write its magnitude"
-        for name in ("velocity", "effort")
-        if limits.get(name, 0.0) < 0.0
-    ]
     if bounded and "lower" in limits and "upper" in limits:
         lower, upper = limits["lower"], limits["upper"]
         if lower > upper:
@@ -132,6 +151,11 @@ def limit_problems(joint_type: JointType, limits: Mapping[str, float]) -> list[s
     return problems
 
 
+def negative_limits(limits: Mapping[str, float]) -> list[str]:
+    """Names of the limits of speed and effort that are written as negative numbers."""
+    return [name for name in ("velocity", "effort") if limits.get(name, 0.0) < 0.0]
+
+
 def limit_warnings(joint_type: JointType, limits: Mapping[str, float]) -> list[str]:
     """What is doubtful about usable joint limits."""
     warnings = []
@@ -141,5 +165,5 @@ def limit_warnings(joint_type: JointType, limits: Mapping[str, float]) -> list[s
         )
     for name in ("velocity", "effort"):
         if limits[name] == 0.0:
-            warnings.append(f"{name} is 0, which allows no motion at all; write the real limit, or inf for none")
+            warnings.append(f"{name} is 0, taken as unknown; write the real limit, or inf for none")
     return warnings

@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
-import numpy as np
-from numpy.typing import ArrayLike
-
+from ...lie import rotation_to_rpy
 from ...typing import Array
 from ..elements import BoxGeometry, CylinderGeometry, Geometry, Inertial, Joint, JointType, Link, Shape, SphereGeometry
 
@@ -32,20 +30,6 @@ def urdf_text(robot: Robot) -> str:
     for joint in robot.joints.values():
         lines += _indented(_joint(joint))
     return "\n".join([*lines, "</robot>", ""])
-
-
-def rpy_from_rotation(R: ArrayLike) -> Array:
-    """Roll, pitch, yaw [rad] with R = Rz(yaw) Ry(pitch) Rx(roll), shape (3,).
-
-    Each turn is taken off before the next one is read, so the three give R back wherever it points; straight up or
-    down, where only a sum or difference of roll and yaw counts, yaw is what the rounding of R makes it.
-    """
-    R = np.asarray(R, dtype=np.float64)
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)
-    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
-    y_axis = c * R[1] - s * R[0]
-    return np.array([math.atan2(-y_axis[2], y_axis[1]), pitch, yaw])
 
 
 def _link(link: Link) -> list[str]:
@@ -118,7 +102,7 @@ def _limit(joint: Joint) -> list[str]:
 
 
 def _origin(T: Array) -> str:
-    return f'<origin xyz="{_numbers(T[:3, 3])}" rpy="{_numbers(rpy_from_rotation(T[:3, :3]))}"/>'
+    return f'<origin xyz="{_numbers(T[:3, 3])}" rpy="{_numbers(rotation_to_rpy(T[:3, :3]))}"/>'
 
 
 def _element(tag: str, attributes: str, inside: list[str]) -> list[str]:

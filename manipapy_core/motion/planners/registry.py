@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...typing import Array
+from ..constraints.compiled import PathConstraints
 from ..deadline import Deadline, Stopped
 from ..result import PlanStatus
 from ..space import STEP, PlanningSpace
@@ -51,13 +52,20 @@ class FoundPath:
 
 
 def find_path(
-    planner: Planner | Roadmap, space: PlanningSpace, start: Array, goals: Array, seed: int, deadline: Deadline
+    planner: Planner | Roadmap,
+    space: PlanningSpace,
+    start: Array,
+    goals: Array,
+    seed: int,
+    deadline: Deadline,
+    constraints: PathConstraints | None = None,
 ) -> FoundPath:
     """Runs a planner.
 
     Args:
         start: Free [rad or m], shape (n,).
         goals: Free, any of them is accepted [rad or m], shape (goals, n).
+        constraints: Kept by the path; the space is within their joint bands already.
 
     Raises:
         Stopped: No path, timeout or cancellation.
@@ -66,6 +74,12 @@ def find_path(
         if planner.space.snapshot is not space.snapshot:
             raise InputError("the world has changed since the roadmap was built; build a new one")
         return planner.query(start, goals, deadline=deadline)
+    if constraints is not None and constraints.on_poses:
+        from .constrained import constrained_path, constrained_straight
+
+        if planner is Planner.STRAIGHT:
+            return constrained_straight(space, constraints, start, goals)
+        return constrained_path(space, constraints, start, goals, seed, deadline)
     if planner is Planner.STRAIGHT:
         return straight_line(space, start, goals)
     if planner is Planner.OPTIMAL:

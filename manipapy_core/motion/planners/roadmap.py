@@ -55,7 +55,9 @@ class Roadmap:
             raise InputError(f"nodes is {nodes}; give at least 2")
         limits = checker.body.chain.limits
         middle = np.clip(np.zeros(checker.body.chain.n), limits.lower, limits.upper)
-        space = PlanningSpace.around(checker.padded(checker.padding + padding), middle, middle[None], original=checker)
+        own = checker.self_padding + min(padding, PADDING)
+        robot = checker.padded(checker.padding + padding, self_padding=own)
+        space = PlanningSpace.around(robot, middle, middle[None], original=checker)
         space.lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
         space.upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
         roadmap = cls(space, seed)

@@ -161,16 +161,16 @@ def towards(nodes, index, goal, reach, begin, end):  # type: ignore[no-untyped-d
 @njit(cache=True, nogil=True)
 def connect(code, nodes, parents, counts, random, distances, lower, upper, reach, step, weights, last, work, counters):  # type: ignore[no-untyped-def]
     n, capacity = nodes.shape[1], nodes.shape[2]
-    wish, begin, end, ahead = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    sample, begin, end, ahead = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     while counts[2] < last:
         if max(counts[0], counts[1]) > capacity - 2:
             return FULL
         counts[2] += 1
         tree = 0 if counts[0] <= counts[1] else 1
         for j in range(n):
-            wish[j] = lower[j] + (upper[j] - lower[j]) * next_random(random)
-        near = nearest(nodes[tree], counts[tree], wish, distances)
-        towards(nodes[tree], near, wish, reach, begin, end)
+            sample[j] = lower[j] + (upper[j] - lower[j]) * next_random(random)
+        near = nearest(nodes[tree], counts[tree], sample, distances)
+        towards(nodes[tree], near, sample, reach, begin, end)
         if not is_free(code, begin, end, step, weights, work, counters):
             continue
         new = add_node(nodes, parents, counts, tree, near, end)

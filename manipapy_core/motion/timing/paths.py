@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...typing import Array
+from ..constraints.compiled import LIMIT, PathConstraints
 from ..space import PlanningSpace
 
 SMALLEST_RADIUS = 1e-5
@@ -113,12 +114,15 @@ def rounded(corners: Array, radius: float) -> BlendedPath:
     return BlendedPath(rows, np.minimum(largest_radii(rows), radius))
 
 
-def round_corners(space: PlanningSpace, corners: Array, *, largest: float = np.inf) -> BlendedPath:
+def round_corners(
+    space: PlanningSpace, corners: Array, *, largest: float = np.inf, constraints: PathConstraints | None = None
+) -> BlendedPath:
     """The path with the largest corner radii that is certainly free, given a polyline that is.
 
     Args:
         corners: A polyline that is certainly free [rad or m], shape (points, n).
         largest: Bound on the radii [rad or m].
+        constraints: Keeps them too, given a polyline that does.
     """
     path = BlendedPath(corners, np.minimum(largest_radii(corners), largest))
     radii = path.radii.copy()
@@ -126,7 +130,10 @@ def round_corners(space: PlanningSpace, corners: Array, *, largest: float = np.i
     while len(pending):
         path = BlendedPath(corners, radii.copy())
         samples = [_corner_samples(space, path, int(corner)) for corner in pending]
-        hits = space.collides(path.evaluate(np.concatenate(samples))[0])
+        rows = path.evaluate(np.concatenate(samples))[0]
+        hits = space.collides(rows)
+        if constraints is not None and constraints.on_poses:
+            hits |= constraints.worst(rows) > LIMIT
         starts = np.append(0, np.cumsum([len(part) for part in samples]))
         blocked = [hits[a:b].any() for a, b in itertools.pairwise(starts)]
         # Close to the corner the curve is within the margin of the corner itself, which is free.

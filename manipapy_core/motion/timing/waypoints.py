@@ -39,7 +39,6 @@ def waypoint_trajectory(
         period: Longest time between two samples [s].
 
     Raises:
-        MissingLimit: A joint has no velocity or acceleration limit.
         LawRejected: No speed keeps the limits.
     """
     rows = checked_rows(waypoints, chain, "waypoints")

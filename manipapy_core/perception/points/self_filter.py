@@ -6,13 +6,15 @@ import math
 import threading
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import kinematics
 from ...errors import InputError, ShapeError
-from ...geometry import RobotBody
+from ...geometry import AttachedObject, RobotBody
+from ...geometry.table_builder import carried_spheres
 from ...jit import njit
 from ...typing import Array
 from .voxels import Voxels
@@ -101,22 +103,31 @@ class JointHistory:
 
 
 class SelfFilter:
-    """Separates points on the robot from others, by the spheres that cover it."""
+    """Separates points on the robot and on what it carries from others, by the spheres that cover them."""
 
-    def __init__(self, body: RobotBody, *, padding: float = 0.02, deviations: float = 2.0):
+    def __init__(
+        self,
+        body: RobotBody,
+        *,
+        padding: float = 0.02,
+        deviations: float = 2.0,
+        attached: Sequence[AttachedObject] = (),
+    ):
         """Create the filter.
 
         Args:
             body: Collision model of the robot.
             padding: Enlargement of the spheres [m], for inexact shapes and calibration.
             deviations: Standard deviations of a point's depth added along the line of sight only.
+            attached: Objects that move with links.
         """
         if not (0.0 <= padding < 1.0 and 0.0 <= deviations < math.inf):
             raise InputError(f"padding {padding} m, {deviations} deviations; give non-negative numbers")
         self.body, self.padding, self.deviations = body, padding, deviations
         names = list(body.chain.link_names)
-        self._links = np.array([names.index(name) for name in body.link_spheres], dtype=np.int64)
-        self._tables = [np.ascontiguousarray(spheres) for spheres in body.link_spheres.values()]
+        tables = [*body.link_spheres.items(), *((item.link, carried_spheres(body, item)) for item in attached)]
+        self._links = np.array([names.index(link) for link, _ in tables], dtype=np.int64)
+        self._tables = [np.ascontiguousarray(spheres) for _, spheres in tables]
 
     def spheres_at(self, q: ArrayLike) -> Array:
         """Centres in the base frame and radii [m], unpadded, shape (spheres, 4).

@@ -1,4 +1,4 @@
-"""Compiled rasteriser for stereo cameras: an image takes 2 ms, with PyBullet's software renderer 40 ms.
+"""Compiled rasteriser for all cameras: an image takes 2 ms, with PyBullet's software renderer 40 ms.
 
 Two passes: the first finds the nearest triangle of every pixel, the second shades each pixel once. Rays pass through
 pixel centres, so that depth is exact there. There are no shadows and no specular light; stereo matching needs neither.

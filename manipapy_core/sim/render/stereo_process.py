@@ -6,24 +6,24 @@ instant of its request.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ..bullet import pybullet
 from ..camera import StereoCamera, StereoFrame
 from ..errors import RenderError
 from ..world import SimWorld
 from .stereo_worker import DEFAULT_PROGRAM, READY
 
-STOP_TIMEOUT = 2.0
-"""Before the process is terminated [s]."""
+END_TIMEOUT, TERMINATE_TIMEOUT, KILL_TIMEOUT = 0.3, 5.0, 5.0
+"""How long a worker may take to end: by itself, after SIGTERM, after SIGKILL [s]."""
 
 
 class StereoProcess:
@@ -45,7 +45,6 @@ class StereoProcess:
         Raises:
             RenderError: The process was not ready in time.
         """
-        pybullet()  # report a missing package in this process
         self.camera = camera
         self._lock = threading.Lock()
         self._busy = False
@@ -145,12 +144,8 @@ class StereoProcess:
 
 def _end(process: subprocess.Popen[bytes]) -> int:
     """Wait for a worker whose connection is closed; terminate and then kill it after a timeout."""
-    deadline = time.monotonic() + STOP_TIMEOUT
-    for escalate in (None, process.terminate, process.kill):
-        if escalate is not None:
-            escalate()
-        try:
-            return process.wait(max(deadline - time.monotonic(), 0.5))
-        except subprocess.TimeoutExpired:
-            continue
+    for number, timeout in ((0, END_TIMEOUT), (signal.SIGTERM, TERMINATE_TIMEOUT), (signal.SIGKILL, KILL_TIMEOUT)):
+        process.send_signal(number)  # 0 sends nothing
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout)
     raise RenderError(f"the rendering process {process.pid} cannot be ended")

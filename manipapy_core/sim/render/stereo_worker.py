@@ -40,6 +40,8 @@ def serve(connection: Connection, deliver: Deliver | None = None) -> None:
     """
     # Ctrl-C reaches all processes of a terminal; this one ends when the peer closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The peer sends it to a worker that is in the middle of a frame; files are deleted on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     camera: StereoCamera | None = None
     with RenderReplica() as replica:
         _send(connection, READY)

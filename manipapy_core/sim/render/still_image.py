@@ -1,8 +1,8 @@
 """Still images of a world with soft shadows, sky light and anti-aliasing. Takes seconds; not for cameras.
 
-PyBullet's software renderer draws colours and depths but no soft shadows. Here it renders the world once in plain
-colours and once lit by the sun, and then a depth map from each of many directions of the sky: points visible from there
-are lit from there. A third of the directions lie on the disc of the sun, which makes its shadows soft.
+The rasteriser draws colours and depths but no shadows. Here it renders the world once in plain colours and once lit by
+the sun, and then a depth map from each of many directions of the sky: points visible from there are lit from there. A
+third of the directions lie on the disc of the sun, which makes its shadows soft.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ GROUND_COLOUR = np.array([0.16, 0.15, 0.14], np.float32)
 HORIZON = np.array([0.87, 0.90, 0.93])
 ZENITH = np.array([0.66, 0.76, 0.88])
 GAMMA = 2.2
+SPECULAR, SHININESS = 0.05, 30.0
+"""Strength and exponent of the highlights."""
 MAP_SIZE = 512
 """Edge of a shadow map [pixels]."""
 SCENE_RADIUS = 1.8
@@ -82,14 +84,14 @@ def render(
         replica.load(content)
         replica.show(view)
         colours, depth = replica.render(large, T_world_eye, FLAT)
-        sunlit, _ = replica.render(large, T_world_eye, Light(tuple(SUN.tolist()), 0.0, 1.0, 0.12))
+        sunlit, _ = replica.render(large, T_world_eye, Light(tuple(SUN.tolist()), 0.0, 1.0))
         hit = np.isfinite(depth)
         points = _points(large, T_world_eye, depth)[hit]
         normals = _normals(large, T_world_eye, depth)[hit]
         i, j = np.indices(hit.shape) % supersample
         group = (i * supersample + j)[hit]
         sun, sky = _light(replica, points, normals, group, middle, lights)
-    albedo, direct = _linear(colours[hit]), _linear(sunlit[hit])
+    albedo, direct = _linear(colours[hit]), _linear(sunlit[hit]) + _highlight(points, normals, T_world_eye)
     below = 0.5 * (1.0 - normals[:, 2:])
     shaded = direct * sun * SUN_COLOUR + albedo * (sky * SKY_COLOUR + below * GROUND_COLOUR)
     shaded /= (1.0 + shaded**4) ** 0.25  # tone mapping: highlights keep contrast
@@ -211,6 +213,15 @@ def _background(pinhole: Pinhole, T_world_eye: Array) -> FloatImage:
     rays = pinhole.rays() @ T_world_eye[:3, :3].T
     height = np.clip(rays[..., 2:] / np.linalg.norm(rays, axis=-1, keepdims=True) * 2.2, 0.0, 1.0)
     return ((1.0 - height) * HORIZON**GAMMA + height * ZENITH**GAMMA).astype(np.float32)
+
+
+def _highlight(points: FloatImage, normals: FloatImage, T_world_eye: Array) -> FloatImage:
+    """Mirror light of the sun (Blinn), shape (points, 1)."""
+    to_eye = T_world_eye[:3, 3].astype(np.float32) - points
+    half = to_eye / np.linalg.norm(to_eye, axis=1, keepdims=True) + SUN.astype(np.float32)
+    half /= np.linalg.norm(half, axis=1, keepdims=True)
+    cosine = np.maximum(np.einsum("ij,ij->i", half, normals), 0.0)
+    return (SPECULAR * cosine**SHININESS)[:, None].astype(np.float32)
 
 
 def _linear(colours: Image) -> FloatImage:

@@ -1,14 +1,11 @@
 """Surfaces of objects and links as triangles with normals, texture and colour, each in the frame that moves it.
 
-PyBullet draws spheres and cylinders with about twelve edges: the depth image of a ball of 10 cm would be off by 2 mm.
-`RoundMeshes` provides unit meshes whose error is below `ROUNDNESS` of the radius.
+Spheres and cylinders have so many edges that their error is below `ROUNDNESS` of the radius.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model.elements import RGBA, BoxGeometry, CylinderGeometry, Geometry, Link, MeshGeometry, SphereGeometry
-from ...model.meshes import write_obj
+from ...model.meshes import load_mesh
 from ...model.tessellation import (
     Triangles,
     box_patches,
@@ -32,31 +29,6 @@ SEGMENTS = 64
 """Edges around a circle."""
 ROUNDNESS = 1.0 - math.cos(math.pi / SEGMENTS)
 """Distance of an edge's midpoint from the circle, per radius: 1.2e-3."""
-
-
-class RoundMeshes:
-    """A folder with one unit sphere and one unit cylinder, deleted with this object."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="manipapy-shapes-")
-        self.sphere = os.path.join(self._folder.name, "sphere.obj")
-        self.cylinder = os.path.join(self._folder.name, "cylinder.obj")
-        write_obj(self.sphere, _unit_sphere())
-        write_obj(self.cylinder, _unit_cylinder())
-
-    def replace(self, geometry: Geometry) -> Geometry:
-        """The mesh for a sphere or cylinder; any other geometry unchanged."""
-        if isinstance(geometry, SphereGeometry):
-            return MeshGeometry(self.sphere, self.sphere, np.full(3, geometry.radius))
-        if isinstance(geometry, CylinderGeometry):
-            return MeshGeometry(
-                self.cylinder, self.cylinder, np.array([geometry.radius, geometry.radius, geometry.length])
-            )
-        return geometry
-
-    def close(self) -> None:
-        """Delete the files."""
-        self._folder.cleanup()
 
 
 def _unit_sphere() -> Triangles:
@@ -97,8 +69,8 @@ class Surface:
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def object_surface(item: SceneObject) -> Surface | None:
-    """Surface of an object in its own frame; None for meshes, which only PyBullet draws."""
+def object_surface(item: SceneObject) -> Surface:
+    """Surface of an object in its own frame."""
     if isinstance(item.shape, GroundPlane):
         return _placed(
             triangles([rectangle_patch(1.0, 1.0)]),
@@ -108,24 +80,20 @@ def object_surface(item: SceneObject) -> Surface | None:
             item.rgba,
             item.texture,
         )
-    parts = [_surface(geometry, T, item.rgba, item.texture) for geometry, T in solid_parts(item.shape)]
-    return _all(parts)
+    return Surface.join([_surface(geometry, T, item.rgba, item.texture) for geometry, T in solid_parts(item.shape)])
 
 
-def link_surface(link: Link) -> Surface | None:
-    """Surface of a link with visuals in its own frame; None for meshes."""
+def link_surface(link: Link) -> Surface:
+    """Surface of a link with visuals in its own frame.
+
+    Raises:
+        MeshNotFound: A mesh was not found when the robot was read, or cannot be read.
+    """
     shapes = link.visuals
-    return _all([_surface(s.geometry, s.T_link_shape, s.rgba or GREY, Texture.PLAIN) for s in shapes])
+    return Surface.join([_surface(s.geometry, s.T_link_shape, s.rgba or GREY, Texture.PLAIN) for s in shapes])
 
 
-def _all(parts: Sequence[Surface | None]) -> Surface | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    return Surface.join(known) if known else None
-
-
-def _surface(geometry: Geometry, T_body_shape: Array, rgba: RGBA, texture: Texture) -> Surface | None:
+def _surface(geometry: Geometry, T_body_shape: Array, rgba: RGBA, texture: Texture) -> Surface:
     if isinstance(geometry, BoxGeometry):
         size = np.asarray(geometry.size)
         # Two sides per axis and four corners per side, spanned by the other two axes.
@@ -140,7 +108,34 @@ def _surface(geometry: Geometry, T_body_shape: Array, rgba: RGBA, texture: Textu
         r, length = geometry.radius, geometry.length
         around = np.array([2.0 * math.pi * r, length])
         return _placed(_unit_cylinder(), np.array([r, r, length]), around, T_body_shape, rgba, texture)
-    return None
+    assert isinstance(geometry, MeshGeometry)
+    return _mesh_surface(geometry, T_body_shape, rgba, texture)
+
+
+def _mesh_surface(mesh: MeshGeometry, T_body_shape: Array, rgba: RGBA, texture: Texture) -> Surface:
+    """Triangles of a mesh file with the colour of the description.
+
+    Triangles are drawn from both sides: the order of the corners is wrong in many files. A texture is projected along
+    the axis of the mesh that is nearest to the normal.
+    """
+    read = load_mesh(mesh.filename, mesh.scale)
+    corners = read.points[read.triangles]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(normal, axis=1)
+    corners, normal = corners[length > 0.0], normal[length > 0.0] / length[length > 0.0, None]
+    axes = np.array([[1, 2], [0, 2], [0, 1]])[np.argmax(np.abs(normal), axis=1)]
+    flat = np.take_along_axis(corners, np.repeat(axes[:, None], 3, axis=1), axis=2) / EDGE[texture]
+    # The second side, with the corners in the other order.
+    corners, flat = np.concatenate([corners, corners[:, ::-1]]), np.concatenate([flat, flat[:, ::-1]])
+    normals = np.repeat(np.concatenate([normal, -normal])[:, None], 3, axis=1)
+    R, p = T_body_shape[:3, :3], T_body_shape[:3, 3]
+    return Surface(
+        corners @ R.T + p,
+        normals @ R.T,
+        flat,
+        np.tile(np.array(rgba[:3], np.float32), (len(corners), 1)),
+        np.full(len(corners), list(Texture).index(texture), np.int32),
+    )
 
 
 def _placed(mesh: Triangles, size: Array, spans: Array, T_body_shape: Array, rgba: RGBA, texture: Texture) -> Surface:

@@ -1,0 +1,33 @@
+"""Options that several commands share: where a robot comes from and which arm of it is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Optional
+
+import typer
+
+from ..errors import InputError
+
+# typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
+BaseLink = Annotated[Optional[str], typer.Option(help="Link that stays still; the root when not given.")]  # noqa: UP045
+TipLink = Annotated[Optional[str], typer.Option(help="End of the arm; the whole robot when not given.")]  # noqa: UP045
+RobotSource = Annotated[str, typer.Argument(help="A bundled name, a URDF, xacro, SDF or MJCF file, or a robot folder.")]
+LimitsFile = Annotated[Optional[str], typer.Option(help="Limits file, in the layout of MoveIt.")]  # noqa: UP045
+PackagePath = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(help="Folder searched for package:// references; repeatable."),
+]
+XacroArg = Annotated[Optional[list[str]], typer.Option(help="For xacro: name:=value; repeatable.")]  # noqa: UP045
+
+
+def xacro_arguments(words: Sequence[str] | None) -> dict[str, str] | None:
+    """The words `name:=value` by name; None for none.
+
+    Raises:
+        InputError: A word without `:=`.
+    """
+    for word in words or ():
+        if ":=" not in word:
+            raise InputError(f"--xacro-arg is {word!r}; write name:=value")
+    return dict(word.split(":=", 1) for word in words) if words else None

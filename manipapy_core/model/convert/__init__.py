@@ -1,0 +1,1 @@
+"""Other formats as URDF: SDF and MJCF."""

@@ -1,0 +1,63 @@
+"""A home position: free of collisions, away from singularities and limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import singularity
+from ..errors import InputError
+from ..geometry import Checker, Plane, World
+from ..model.chain import Chain
+from ..model.robot import Robot
+from ..typing import Array
+
+HOME_CANDIDATES = 4000
+HOME_CLEARANCE = 0.02
+"""Distance that home keeps to the floor and to other links, where possible [m]."""
+HOME_STEP = 0.1
+"""Home positions are multiples of this [rad or m]."""
+_FLOOR = "floor"
+
+
+class NoHome(InputError):
+    """No sampled configuration is free of collisions."""
+
+    def __init__(self, robot: str, count: int):
+        super().__init__(
+            f"all of {count} sampled configurations of {robot!r} collide with the robot itself or the floor below its "
+            "root; check the collision shapes (manipapy describe), or choose another --base or --tip"
+        )
+        self.robot, self.count = robot, count
+
+
+def floor_world(chain: Chain, robot: Robot) -> World:
+    """A world with a floor through the origin of the root link, in the base frame of the chain."""
+    world = World()
+    T_base_root = chain.link_placements[chain.link_names.index(robot.root)][1]
+    world.add(_FLOOR, Plane(), T_base_root)
+    return world
+
+
+def find_home(checker: Checker) -> Array:
+    """A configuration that collides with nothing, away from singularities and limits [rad or m], shape (n,).
+
+    Raises:
+        NoHome: Every sampled configuration collides.
+    """
+    chain = checker.body.chain
+    lower, upper = (np.clip(bound, -np.pi, np.pi) for bound in (chain.limits.lower, chain.limits.upper))
+    rng = np.random.default_rng(0)
+    sampled = HOME_STEP * np.round(rng.uniform(lower, upper, (HOME_CANDIDATES, chain.n)) / HOME_STEP)
+    candidates = np.clip(np.vstack([np.zeros(chain.n), sampled]), lower, upper)
+    for clearance in (HOME_CLEARANCE, 0.0):
+        free = candidates[~checker.padded(clearance, self_padding=0.5 * clearance).check(candidates)]
+        if len(free):
+            break
+    else:
+        raise NoHome(chain.robot_name, len(candidates))
+    dexterity = singularity.manipulability(chain, free)
+    room = np.minimum(free - lower, upper - free).min(axis=1) / np.pi
+    distance = np.abs(free).max(axis=1) / np.pi
+    score = dexterity / max(float(dexterity.max()), 1e-12) + np.minimum(room, 0.15) - 0.5 * distance
+    best: Array = np.clip(np.round(free[int(score.argmax())], 9), lower, upper)
+    return best

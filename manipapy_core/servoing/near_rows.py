@@ -1,0 +1,189 @@
+"""Rows of a servo cycle: how fast the arm may approach the objects near it and itself, computed in one compiled call.
+
+`polytopes.near_points` gives up to four points per pair and their names; a cycle of some 100 µs has time for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler import kernels_of
+from ..geometry import RobotBody, WorldSnapshot
+from ..geometry.body import link_frames
+from ..geometry.gjk import new_memory
+from ..jit import njit
+from ..polytopes.constraints import obstacle_rows
+from ..polytopes.near_points import TOUCHING_RADIUS, near_points
+from ..polytopes.near_search import ROW, nearest, place
+from ..polytopes.near_tables import SceneTables, scene_tables
+from ..typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class NearRows:
+    """Speed of approach of near pairs per joint rate, and their distances."""
+
+    rows: Array
+    """Shape (count, n)."""
+    distance: Array
+    """[m], shape (count,)."""
+    own: NDArray[np.bool_]
+    """Whether both are parts of the arm, shape (count,)."""
+    pair: NDArray[np.int64]
+    """For `NearRowSearch.names`, shape (count,)."""
+
+
+class NearRowSearch:
+    """Near pairs of an arm and one snapshot of its world.
+
+    Args:
+        body: Of the robot.
+        snapshot: Its world.
+        influence: Distance within which objects count [m].
+        self_influence: The same between two parts of the arm [m].
+    """
+
+    def __init__(self, body: RobotBody, snapshot: WorldSnapshot, influence: float, self_influence: float):
+        self.body, self.snapshot, self.influence, self.self_influence = body, snapshot, influence, self_influence
+        self.scene: SceneTables = scene_tables(body, snapshot)
+        arm, chain = self.scene.arm, body.chain
+        self._links = kernels_of(chain).link_poses
+        self._mechanism = _mechanism(body)
+        self._T = np.empty((len(self.scene.solids.kind), 4, 4))
+        self._T[len(arm.T_frame_solid) :] = self.scene.T_base_object
+        most = len(arm.pairs) + len(self.scene.pairs)
+        self._found, self._owner = np.empty((most, ROW)), np.empty(most, np.int64)
+        self._rows = np.empty((most, chain.n))
+        self._centres, self._frames = np.empty((len(arm.groups), 3)), np.empty((len(chain.bodies) + 1, 4, 4))
+        self._fields = WorldSnapshot(
+            objects={item.name: item for item, _, _ in self.scene.fields},
+            attached=snapshot.attached,
+            allowed=snapshot.allowed,
+        )
+        self._field_names: list[tuple[str, str]] = []
+
+    def rows(self, q: Array) -> NearRows:
+        """Rows at a configuration, shape (n,); views of buffers that are valid until the next call."""
+        scene, arm = self.scene, self.scene.arm
+        count = _near_rows(
+            self._links.run(q), self._mechanism, scene.solids.arrays, scene.solids.bound, self._T, arm.first, arm.frame,
+            arm.T_frame_solid, arm.balls, arm.pairs, arm.parts, scene.pairs, self._centres, self._frames,
+            self.influence, self.self_influence, self._found, self._owner, self._rows,
+        )  # fmt: skip
+        owner = self._owner[:count]
+        found = NearRows(self._rows[:count], self._found[:count, 0], owner < len(arm.pairs), owner)
+        return self._with_fields(q, found) if scene.fields else found
+
+    def names(self, pair: int) -> tuple[str, str]:
+        """Link, and the object or link near it."""
+        scene, arm = self.scene, self.scene.arm
+        if pair < len(arm.pairs):
+            return arm.groups[arm.pairs[pair, 0]].name, arm.groups[arm.pairs[pair, 1]].name
+        index = pair - len(arm.pairs)
+        if index < len(scene.pairs):
+            return arm.groups[scene.pairs[index, 0]].name, scene.object_names[scene.pairs[index, 1]]
+        return self._field_names[index - len(scene.pairs)]
+
+    def _with_fields(self, q: Array, found: NearRows) -> NearRows:
+        """With the rows of point clouds and octomaps."""
+        near = near_points(self.body, self._fields, q, influence=self.influence, per_pair=1, self_collision=False)
+        self._field_names = list(near.names)
+        first = len(self.scene.arm.pairs) + len(self.scene.pairs)
+        return NearRows(
+            np.concatenate([found.rows, obstacle_rows(self.body.chain, q, near)]),
+            np.concatenate([found.distance, near.distance]),
+            np.concatenate([found.own, np.zeros(len(near), dtype=np.bool_)]),
+            np.concatenate([found.pair, first + np.arange(len(near))]),
+        )
+
+
+def _mechanism(body: RobotBody) -> tuple[NDArray[Any], ...]:
+    """Per frame: a link in it, its rotation and position there; per body: axis, joint of q, ratio, kind, ancestors."""
+    chain = body.chain
+    count = len(chain.bodies)
+    link, R, p = np.zeros(count + 1, np.int64), np.zeros((count + 1, 3, 3)), np.zeros((count + 1, 3))
+    for index, (name, (rotation, position)) in enumerate(link_frames(chain).items()):
+        frame = body.frame_of(name)
+        if frame > 0:
+            link[frame], R[frame], p[frame] = index, rotation, position
+    axis = np.array([item.axis for item in chain.bodies], dtype=np.float64)
+    dof = np.array([item.dof for item in chain.bodies], dtype=np.int64)
+    ratio = np.array([item.ratio for item in chain.bodies], dtype=np.float64)
+    revolute = np.array([item.revolute for item in chain.bodies], dtype=np.bool_)
+    parent = np.array([item.parent for item in chain.bodies], dtype=np.int64)
+    return link, R, p, axis, dof, ratio, revolute, parent
+
+
+@njit(cache=True, nogil=True)
+def _near_rows(  # type: ignore[no-untyped-def]
+    links, mechanism, solids, bound, T, first, frame, T_frame_solid, balls, pairs, parts, object_pairs, centres, frames,
+    influence, self_influence, found, owner, rows,
+):  # fmt: skip
+    """Writes one near point and its row per near pair; returns how many."""
+    link, R, p, axis, dof, ratio, revolute, parent = mechanism
+    frames[0] = np.eye(4)
+    for f in range(1, len(link)):
+        L = links[link[f]]
+        for r in range(3):
+            for c in range(3):
+                frames[f, r, c] = L[r, 0] * R[f, c, 0] + L[r, 1] * R[f, c, 1] + L[r, 2] * R[f, c, 2]
+        for r in range(3):
+            frames[f, r, 3] = L[r, 3]
+            frames[f, 3, r] = 0.0
+            for c in range(3):
+                frames[f, r, 3] -= frames[f, r, c] * p[f, c]
+        frames[f, 3, 3] = 1.0
+    place(first, frame, T_frame_solid, frames, balls, T, centres)
+    objects_at = len(T_frame_solid)
+    memory = new_memory()
+    widest = 0
+    for g in range(len(first) - 1):
+        widest = max(widest, first[g + 1] - first[g])
+    own = np.empty((widest, 2), np.int64)
+    total = 0
+    for k in range(len(pairs) + len(object_pairs)):
+        if k < len(pairs):
+            a, b = pairs[k, 0], pairs[k, 1]
+            reach, body_b = self_influence, frame[b] - 1
+            gap = ((centres[a] - centres[b]) ** 2).sum() ** 0.5 - balls[a, 3] - balls[b, 3]
+            if gap > reach:
+                continue
+            status = nearest(solids, bound, T, parts, pairs[k, 2], pairs[k, 3], reach, found[total], memory)
+        else:
+            a, solid = object_pairs[k - len(pairs), 0], objects_at + object_pairs[k - len(pairs), 1]
+            reach, body_b = influence, -1
+            gap = ((centres[a] - T[solid, :3, 3]) ** 2).sum() ** 0.5 - balls[a, 3] - bound[solid]
+            if gap > reach:
+                continue
+            size = first[a + 1] - first[a]
+            for s in range(size):
+                own[s, 0], own[s, 1] = first[a] + s, solid
+            status = nearest(solids, bound, T, own, 0, size, reach, found[total], memory)
+        if status < 0:
+            continue
+        normal, centre, other = (
+            found[total, 1:4],
+            found[total, 4:7] - TOUCHING_RADIUS * found[total, 1:4],
+            found[total, 7:10],
+        )
+        rows[total] = 0.0
+        for side in range(2):
+            body = frame[a] - 1 if side == 0 else body_b
+            point, sign = (centre, 1.0) if side == 0 else (other, -1.0)
+            while body >= 0:
+                F, u = frames[body + 1], axis[body]
+                x = F[0, 0] * u[0] + F[0, 1] * u[1] + F[0, 2] * u[2]
+                y = F[1, 0] * u[0] + F[1, 1] * u[1] + F[1, 2] * u[2]
+                z = F[2, 0] * u[0] + F[2, 1] * u[1] + F[2, 2] * u[2]
+                if revolute[body]:
+                    d0, d1, d2 = point[0] - F[0, 3], point[1] - F[1, 3], point[2] - F[2, 3]
+                    x, y, z = y * d2 - z * d1, z * d0 - x * d2, x * d1 - y * d0
+                rows[total, dof[body]] += sign * ratio[body] * (normal[0] * x + normal[1] * y + normal[2] * z)
+                body = parent[body]
+        owner[total] = k
+        total += 1
+    return total

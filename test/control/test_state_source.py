@@ -1,0 +1,105 @@
+"""Joint states that are not believed: the arm brakes by prediction, and from its rest on nothing is sent."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from control.arms import ARMS, AWAY, HOME, Rig, move
+from manipapy_core.control import Action, Check
+
+robots = pytest.mark.parametrize("robot", ARMS)
+STOP_TIME = 1.2
+"""[s]"""
+
+
+def moving(robot: str):
+    rig = Rig.of(robot).run(0.05)
+    goal = rig.controller.submit(move(ARMS[robot], AWAY[robot], 2.0))
+    rig.run(1.0)
+    assert np.abs(rig.arm.qd).max() > 0.8
+    return rig, goal
+
+
+def alternating(change):
+    """Every tenth state is changed."""
+
+    def measure(rig):
+        q, qd, stamp = rig.truth()
+        return (change(q), qd, stamp) if round(rig.now * 1000) % 10 == 0 else (q, qd, stamp)
+
+    return measure
+
+
+LIES = {
+    "zeros": lambda q: 0.0 * q,
+    "offset": lambda q: q + 0.1,
+    "stale": lambda q: q - 0.05,
+}
+
+
+@robots
+@pytest.mark.parametrize("lie", LIES)
+def test_alternating_states_stop_the_arm_and_end_in_silence(robot, lie):
+    rig, goal = moving(robot)
+    mark = rig.mark()
+    rig.measure = alternating(LIES[lie])
+    rig.run(2.0)
+    speeds = np.abs(rig.qd[mark:]).max(axis=0)
+    assert (speeds <= np.abs(rig.qd[:mark]).max(axis=0) + 0.02).all(), "the arm only brakes"
+    assert rig.still_within(mark, STOP_TIME)
+    assert rig.silence > 0.3, "nothing is sent once the arm rests"
+    held = rig.controller.status().held
+    assert (held.action, held.check) == (Action.HOLD, Check.PLAUSIBLE)
+    assert not goal.outcome.succeeded and "step between two joint states" in goal.outcome.text
+    rig.measure = lambda rig: rig.truth()
+    rig.run(0.5)
+    assert rig.silence == 0.0, "believed states end the silence"
+    again = rig.controller.submit(move(ARMS[robot], HOME[robot], 3.0))
+    rig.run(3.5)
+    assert again.outcome.succeeded, again.outcome.text
+    assert np.abs(rig.arm.q - HOME[robot]).max() < 2e-3
+
+
+@robots
+def test_disputed_states_stop_the_arm_by_prediction(robot):
+    rig, goal = moving(robot)
+    mark, tick = rig.mark(), rig.controller.tick
+    rig.controller.tick = functools.partial(tick, disputed=True)  # type: ignore[method-assign]
+    # What arrives is not looked at: even plausible lies change nothing.
+    rig.measure = lambda rig: (rig.arm.q + 0.001 * (rig.now - 101.0), 0.0 * rig.arm.qd, rig.now)
+    rig.run(2.0)
+    assert rig.still_within(mark, STOP_TIME) and rig.silence > 0.3
+    assert rig.controller.status().held.check is Check.SOURCE and not goal.outcome.succeeded
+    rig.controller.tick, rig.measure = tick, lambda rig: rig.truth()  # type: ignore[method-assign]
+    rig.run(0.5)
+    assert rig.silence == 0.0
+    again = rig.controller.submit(move(ARMS[robot], HOME[robot], 3.0))
+    rig.run(3.5)
+    assert again.outcome.succeeded, again.outcome.text
+
+
+def test_an_arm_that_was_set_elsewhere_is_believed_after_a_while():
+    rig, _ = moving("ur5")
+    rig.run(0.9)
+    rig.arm.q[:], rig.arm.qd[:] = HOME["ur5"], 0.0
+    mark = rig.mark()
+    rig.run(1.5)
+    assert rig.controller.status().held.check is Check.PLAUSIBLE
+    assert rig.still_within(mark, 1.0) and rig.silence == 0.0
+    np.testing.assert_allclose(rig.controller.status().q, rig.arm.q)
+
+
+def test_a_new_source_is_believed_at_once_and_a_stop_stays():
+    rig = Rig.of("ur5").run(0.1)
+    rig.controller.stop("for the test")
+    rig.run(0.3)
+    rig.arm.q[:] = AWAY["ur5"]
+    rig.controller.change_source()
+    mark = rig.mark()
+    rig.run(0.3)
+    assert rig.still_within(mark, 0.0), "it is held where it is, without a jerk"
+    assert rig.controller.status().held.action is Action.STOP
+    np.testing.assert_allclose(rig.arm.q, AWAY["ur5"], atol=1e-4)
