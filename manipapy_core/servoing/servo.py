@@ -191,7 +191,7 @@ class ArmServo:
             # Each joint by itself leads away, also while the joints stop one after the other.
             row = near.rows[worst]
             qd, active = -self.settings.retreat_speed * row / max(float(row @ row), 1e-4), np.array([worst])
-        step = self._advance(qd, near, active, dt)
+        step = self._advance(qd, not isinstance(command, JointJog), near, dt)
         step.scale = scale
         return self._explained(step, near, active, task, isinstance(command, PoseTarget), dt)
 
@@ -205,7 +205,7 @@ class ArmServo:
 
     def _slow_down(self, dt: float) -> bool:
         """Slows all joints down in proportion, so that the tip goes on in its direction; False if that is not free."""
-        if self._candidate(self._still, dt) >= 0 or not self._stop_is_free(self._nothing_near):
+        if self._candidate(self._still, True, dt) >= 0 or not self._stop_is_free(self._nothing_near):
             return False
         self._state, self._next = self._next, self._state
         return True
@@ -299,9 +299,9 @@ class ArmServo:
             pull = pull - settings.clearance_gain * (np.maximum(1.0 - near.distance / reach, 0.0) @ near.rows)
         return pull / max(float(np.max(np.abs(pull) / (settings.posture_speed * self.speed))), 1.0)
 
-    def _advance(self, qd: Array, near: NearRows, active: NDArray[np.int64], dt: float) -> ServoStep:
+    def _advance(self, qd: Array, together: bool, near: NearRows, dt: float) -> ServoStep:
         """Changes the velocity towards the given one, checks the stop from there, and takes it or stops."""
-        joint = self._candidate(qd, dt)
+        joint = self._candidate(qd, together, dt)
         status = ServoStatus.MOVING
         if joint < 0 and self._stop_is_free(near):
             self._state, self._next = self._next, self._state
@@ -315,12 +315,12 @@ class ArmServo:
             step.status, step.joint = ServoStatus.JOINT_LIMIT, self.chain.joint_names[joint]
         return step
 
-    def _candidate(self, qd: Array, dt: float) -> int:
+    def _candidate(self, qd: Array, together: bool, dt: float) -> int:
         """Computes the next state and the stop from there; the first joint whose limits they break, or -1."""
         return int(
             candidate(
-                self._state, qd, self._lower, self._upper, self.speed, self.acceleration, self.jerk, dt, self._next,
-                self._path,
+                self._state, qd, together, self._lower, self._upper, self.speed, self.acceleration, self.jerk, dt,
+                self._next, self._path,
             )
         )  # fmt: skip
 

@@ -9,9 +9,9 @@ from . import stops
 
 
 @njit(cache=True, nogil=True)
-def candidate(state, qd, lower, upper, speed, limit, jerk, dt, out, path):  # type: ignore[no-untyped-def]
+def candidate(state, qd, together, lower, upper, speed, limit, jerk, dt, out, path):  # type: ignore[no-untyped-def]
     """Writes the next state and the stop from it; returns the first joint whose limits they break, or -1."""
-    stops.change_velocity(state, qd, limit, jerk, dt, out)
+    stops.change_velocity(state, qd, together, limit, jerk, dt, out)
     joint, _ = stops.limits_broken(out, lower, upper, speed, limit, jerk)
     if joint < 0:
         stops.stop_positions(out, limit, jerk, path)

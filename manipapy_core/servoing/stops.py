@@ -129,25 +129,38 @@ def speeds_towards_limits(q, lower, upper, speed, limit, jerk, share, low, high)
 
 
 @njit(cache=True, nogil=True)
-def change_velocity(state, desired, limit, jerk, dt, out):  # type: ignore[no-untyped-def]
+def change_velocity(state, desired, together, limit, jerk, dt, out):  # type: ignore[no-untyped-def]
     """Writes the state after `dt`, on the way to desired velocities with bounded acceleration and jerk.
 
-    All joints change in proportion: from rest the arm moves along the direction of the desired velocity at once.
+    Together, all joints change in proportion: from rest the arm moves along the direction of the desired velocity at
+    once. Otherwise each joint changes as fast as it can, and one that is to rest does not wait for the others.
     """
     n = state.shape[1]
-    rate = 0.5 / dt
+    slowest, gain = 0.5 / dt, 1.0
     for i in range(n):
-        e = abs(desired[i] - state[1, i])
-        if e > _TINY:
-            rate = min(rate, limit[i] / e, APPROACH * (2.0 * jerk[i] / e) ** 0.5)
-    gain = 1.0
+        slowest = min(slowest, _approach_rate(desired[i] - state[1, i], limit[i], jerk[i], dt))
     for i in range(n):
-        wanted = rate * (desired[i] - state[1, i]) - state[2, i]
-        if abs(wanted) > _TINY:
-            gain = min(gain, jerk[i] * dt / abs(wanted))
+        gain = min(gain, _jerk_share(slowest * (desired[i] - state[1, i]) - state[2, i], jerk[i], dt))
     for i in range(n):
         q, v, a = state[0, i], state[1, i], state[2, i]
-        j = gain * (rate * (desired[i] - v) - a) / dt
+        rate, share = slowest, gain
+        if not together:
+            rate = _approach_rate(desired[i] - v, limit[i], jerk[i], dt)
+            share = _jerk_share(rate * (desired[i] - v) - a, jerk[i], dt)
+        j = share * (rate * (desired[i] - v) - a) / dt
         out[0, i] = q + dt * (v + dt * (0.5 * a + dt * j / 6.0))
         out[1, i] = v + dt * (a + 0.5 * dt * j)
         out[2, i] = a + dt * j
+
+
+@njit(cache=True, nogil=True)
+def _approach_rate(change, limit, jerk, dt):  # type: ignore[no-untyped-def]
+    """Rate at which a velocity may approach the desired one without overshooting it [1/s]."""
+    e = abs(change)
+    return min(0.5 / dt, limit / e, APPROACH * (2.0 * jerk / e) ** 0.5) if e > _TINY else 0.5 / dt
+
+
+@njit(cache=True, nogil=True)
+def _jerk_share(change, jerk, dt):  # type: ignore[no-untyped-def]
+    """Share of a change of acceleration that the jerk limit allows in one cycle."""
+    return min(1.0, jerk * dt / abs(change)) if abs(change) > _TINY else 1.0

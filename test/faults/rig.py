@@ -24,9 +24,10 @@ import ros_arm
 from manipapy_core import Robot, kinematics
 from manipapy_core.model.chain import Chain
 from manipapy_core.trajectory import BrakingLimits
+from manipapy_ros.client.session import destroy_node
 from manipapy_ros.sim_bridge.truth_log import Truth, read_truth
 from ros.conftest import NodeProcess, Peer, node_processes
-from ros.suites import free_domain
+from ros.suites import free_domain, ros_environment
 
 REACTION = 0.05
 """Time before an arm must begin to brake [s]: more than twice the command timeout of the drives."""
@@ -189,8 +190,7 @@ class Rig:
 @contextmanager
 def rig(bot: Bot = UR5, namespace: str = "/rig") -> Iterator[Rig]:
     """An arm in effort mode."""
-    with TemporaryDirectory() as folder, free_domain() as domain:
-        os.environ["ROS_DOMAIN_ID"], os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = str(domain), "LOCALHOST"
+    with TemporaryDirectory() as folder, free_domain() as domain, ros_environment(domain):
         context = Context()
         rclpy.init(context=context)
         node = Node("fault_peer", context=context)
@@ -212,7 +212,7 @@ def rig(bot: Bot = UR5, namespace: str = "/rig") -> Iterator[Rig]:
                     child.kill()
                     child.wait()
         executor.shutdown()
-        node.destroy_node()
+        destroy_node(node)
         rclpy.shutdown(context=context)
 
 

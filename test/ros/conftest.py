@@ -21,7 +21,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from manipapy_ros.client.session import destroy_node
-from ros.suites import free_domain
+from ros.suites import free_domain, ros_environment
 
 PATIENCE = 90.0
 """Seconds until something that should happen at once counts as not happening, on a busy machine."""
@@ -83,9 +83,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log):
 @pytest.fixture(scope="session")
 def domain() -> Iterator[int]:
     """A ROS_DOMAIN_ID that no other test process on this machine holds; discovery stays on this machine."""
-    with free_domain() as number, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROS_DOMAIN_ID", str(number))
-        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    with free_domain() as number, ros_environment(number):
         yield number
 
 

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 MARK = "MANIPAPY_TEST_SUITE"
 PATIENCE = 120.0
 """Seconds until something that takes a few counts as not happening, on a busy machine."""
@@ -130,3 +132,12 @@ def free_domain() -> Iterator[int]:
             yield number
             return
     raise AssertionError("all ROS domains are held by other test processes")
+
+
+@contextmanager
+def ros_environment(domain: int) -> Iterator[None]:
+    """A context in which this process and those it starts use the domain and stay on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROS_DOMAIN_ID", str(domain))
+        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        yield

@@ -302,3 +302,19 @@ def test_free_joints_move_to_the_posture_without_moving_the_tip_off_its_path():
             assert np.abs(off[:2]).max() < 0.001
         ends[gain] = np.linalg.norm(arm.q - arm.posture)
     assert ends[0.8] < ends[0.0] - 0.1
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_a_jog_of_one_joint_does_not_carry_the_braking_of_the_others_on(arm):
+    moving = servo(arm)
+    run(moving, TwistCommand([0.0, 0.0, 0.0, 0.0, 0.1, 0.0]), 0.6)
+    while np.abs(moving.qd).max() > 0.01:  # the client is silent, and the arm nearly at rest
+        moving.step(None, DT)
+    rest = moving.stop_path([moving.stop_time])[0, 0]
+    velocity = np.zeros(moving.chain.n)
+    velocity[-1] = 0.5
+    steps = run(moving, JointJog(velocity), 1.0)
+    assert_within_limits(moving, steps)
+    assert steps[-1].qd[-1] == pytest.approx(0.5, abs=1e-3)
+    others = np.array([step.q[:-1] for step in steps])
+    assert np.abs(others - rest[:-1]).max() < 5e-4
