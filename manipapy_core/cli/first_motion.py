@@ -119,14 +119,14 @@ def simulate(
     *,
     on_state: Callable[[float, Array, float], None] = lambda time, q, error: None,
 ) -> ExecutedMotion:
-    """Execute a planned motion by computed torque in PyBullet.
+    """Execute a planned motion by computed torque in the simulation.
 
     Args:
         checker: Checks the executed states.
         on_state: Called with time [s], positions [rad or m] and tracking error now and then.
 
     Raises:
-        ManipapyError: PyBullet is not installed, or cannot load the robot.
+        ManipapyError: No physics engine is installed, or it cannot load the robot.
     """
     chain = checker.body.chain
     controller = ArmController(

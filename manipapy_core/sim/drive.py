@@ -135,7 +135,7 @@ class DriveState:
 
 
 class Drive:
-    """Modes, commands and watchdog of all joints of one robot, independent of PyBullet."""
+    """Modes, commands and watchdog of all joints of one robot, independent of the physics engine."""
 
     def __init__(self, chain: Chain, gravity_base: Array, time_step: float, settings: DriveSettings):
         self._chain, self._time_step = chain, time_step

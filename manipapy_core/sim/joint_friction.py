@@ -6,7 +6,8 @@ the end of the step:
 
     (M + h D) qd_next = M qd + h (tau − c − g − f),   |f| ≤ friction, and qd_next = 0 where |f| < friction
 
-The friction is found by projected Gauss-Seidel. Contacts and joint stops are not included.
+The friction is found by projected Gauss-Seidel. Contacts and joint stops are not included: a joint that presses against
+one is taken to move, and loses effort to its damping.
 """
 
 from __future__ import annotations

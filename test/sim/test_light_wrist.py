@@ -1,4 +1,4 @@
-"""A light wrist with damping and friction as makers state them: physics, drive and guard must not take it for a fault."""
+"""A light wrist with damping and friction as makers state them: physics, drive and guard follow it without a fault."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ class SpeedAhead:
     changes the measurement does not show yet is not known, so the worst case counts.
 
     An effort that a law adds to balance joint friction moves nothing: at a reversal it changes by twice the friction
-    within a tick, which on a light wrist would be hundreds of rad/s². Its changes are not counted as acceleration. If the
-    joint has less friction than described, the measured acceleration shows it.
+    within a tick, which on a light wrist would be thousands of rad/s². Its changes are not counted as acceleration. If
+    the joint has less friction than described, the measured acceleration shows it.
 
     Args:
         chain: The arm.
