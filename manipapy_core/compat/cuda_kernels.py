@@ -8,6 +8,7 @@ given, and are called with or without a grid: `trajectory_kernel[grid, block](â€
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,10 @@ THREADS = 256
 
 
 def check_cuda_availability() -> bool:
-    """Whether CuPy is installed and finds a GPU."""
+    """Whether CuPy is installed and finds a GPU; not where ManipulaPy's variable or CUDA's own hides it."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1")
+    if hidden or os.environ.get("MANIPULAPY_FORCE_CPU", "").lower() in ("1", "true", "yes", "on"):
+        return False
     try:
         import cupy
     except ImportError:

@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
 from .constraints import Avoidance, effort_set, motion_set, obstacle_rows, velocity_set, with_curvature
+from .corner_check import ROUNDS, CornerCheck, cut_off
 from .ellipsoids import Axes, Motion, tip_jacobian
 from .joint_set import JointSet
 from .near_points import NearPoints
@@ -93,13 +94,29 @@ def motion_polytope(
         chain, q, linearisation=linearisation, position_limits=position_limits, near=near, security=security
     )
     J = tip_map(chain, q, motion, axes, directions)
-    if not curvature or near is None or not len(near):
+    if not curvature or near is None:
         return project(J, joints)
-    parts = with_curvature(chain, q, joints, near)
-    if not len(parts.unit.kept):
+    if near.origin is None and not len(near):
+        return project(J, joints)
+    lifted = with_curvature(chain, q, joints, near)
+    found = _forward_and_backward(J, joints, lifted)
+    check = None if near.origin is None else CornerCheck(near.origin, np.asarray(q, dtype=np.float64), security)
+    for _ in range(ROUNDS if check is not None else 0):
+        contacts = None if check is None else check.first_contacts(found.preimages)
+        if contacts is None:
+            break
+        lifted = cut_off(chain, q, joints, lifted, security, contacts)
+        found = _forward_and_backward(J, joints, lifted)
+    return found
+
+
+def _forward_and_backward(J: Array, joints: JointSet, lifted: JointSet) -> Polytope:
+    """The image of a set of forward and backward motions; its preimages are their differences."""
+    if not len(lifted.unit.kept):
         return project(J, JointSet.box(joints.lower, joints.upper))
-    lifted = project(np.concatenate([J, -J], axis=1), parts)
-    return replace(lifted, preimages=lifted.preimages[:, : chain.n] - lifted.preimages[:, chain.n :])
+    found = project(np.concatenate([J, -J], axis=1), lifted)
+    n = J.shape[1]
+    return replace(found, preimages=found.preimages[:, :n] - found.preimages[:, n:])
 
 
 def force_polytope(

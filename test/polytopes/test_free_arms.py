@@ -138,3 +138,24 @@ def test_near_points_of_a_robot_without_pairs():
     robot = Robot.from_urdf(text)
     body = RobotBody.build(robot, robot.chain("a", "b"))
     assert len(polytopes.near_points(body, None, [0.0])) == 0
+
+
+FORK = """<robot name="fork"><link name="base"/><link name="rail"/>
+<link name="fork"><collision><origin xyz="0 0.06 0"/><geometry><box size="0.1 0.02 0.02"/></geometry></collision>
+<collision><origin xyz="0 -0.06 0"/><geometry><box size="0.1 0.02 0.02"/></geometry></collision></link>
+<joint name="x" type="prismatic"><parent link="base"/><child link="rail"/><axis xyz="1 0 0"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+<joint name="y" type="prismatic"><parent link="rail"/><child link="fork"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+def test_both_prongs_of_a_fork_bound_the_motion_to_what_is_between_them():
+    robot = Robot.from_urdf(FORK)
+    chain = robot.chain("base", "fork")
+    body, world = RobotBody.build(robot, chain), World()
+    world.add("pin", Box(np.full(3, 0.02)), at(0.0, 0.02, 0.0))  # 2 cm from one prong, 6 cm from the other
+    near = polytopes.near_points(body, world, np.zeros(2))
+    lower, upper = polytopes.motion_polytope(chain, np.zeros(2), near=near, directions=[[0.0, 1.0, 0.0]]).bounds
+    assert 0.055 < upper[0] <= 0.06 and -0.02 <= lower[0] < -0.018
+    speeds = polytopes.velocity_polytope(chain, np.zeros(2), near=near, directions=[[0.0, 1.0, 0.0]]).bounds
+    assert -0.1 < speeds[0][0] < 0.0 < speeds[1][0] < 0.3
