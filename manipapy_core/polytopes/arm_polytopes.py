@@ -87,8 +87,10 @@ def motion_polytope(
     """Small motions of the tip from where it is [m or rad]; the options are those of `motion_set`, and one more.
 
     Args:
-        curvature: Count the second-order part of the motion of near points, so that motions are free of collision up to
-            the linearisation limit and not only near zero. False is the image of `motion_set`.
+        curvature: Count the second-order part of the motion of near points, and check the corners for contact, so that
+            motions are free of collision up to the linearisation limit and not only near zero. Corners are checked with
+            links, objects and planes; points and cells bound motions by their rows alone. False is the image of
+            `motion_set`.
     """
     joints = motion_set(
         chain, q, linearisation=linearisation, position_limits=position_limits, near=near, security=security
@@ -96,13 +98,13 @@ def motion_polytope(
     J = tip_map(chain, q, motion, axes, directions)
     if not curvature or near is None:
         return project(J, joints)
-    if near.origin is None and not len(near):
-        return project(J, joints)
     lifted = with_curvature(chain, q, joints, near)
     found = _forward_and_backward(J, joints, lifted)
-    check = None if near.origin is None else CornerCheck(near.origin, np.asarray(q, dtype=np.float64), security)
-    for _ in range(ROUNDS if check is not None else 0):
-        contacts = None if check is None else check.first_contacts(found.preimages)
+    if near.origin is None:
+        return found
+    check = CornerCheck(near.origin, np.asarray(q, dtype=np.float64), security)
+    for _ in range(ROUNDS):
+        contacts = check.first_contacts(found.preimages)
         if contacts is None:
             break
         lifted = cut_off(chain, q, joints, lifted, security, contacts)

@@ -7,10 +7,8 @@ that meet first on the straight joint motion to it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..geometry.gjk import new_memory, separation
 from ..jit import njit
@@ -20,10 +18,7 @@ from .constraints import motion_rows, with_curvature
 from .joint_set import JointSet
 from .near_points import WORLD, NearPoints, Origin, frame_poses
 from .near_search import ROW, ball_gap, place
-from .near_tables import scene_tables
-
-if TYPE_CHECKING:
-    from .near_tables import SceneTables
+from .near_tables import SceneTables, scene_tables
 
 CLEARANCE = 1e-4
 """Parts nearer than this touch [m]: a hundred times the error of a distance."""
@@ -51,8 +46,15 @@ class CornerCheck:
         self.limits[start <= CLEARANCE] = -np.inf
 
     def _nearest(self, q: Array, limits: Array) -> tuple[Array, NDArray[np.int64]]:
-        """Least distance of each pair of parts [m] over configurations (count, n), where it is below a limit, and the
-        configuration of it; infinite and -1 elsewhere."""
+        """Least distance of each pair of parts over some configurations, and which configuration has it.
+
+        Args:
+            q: Shape (count, n).
+            limits: Distances from here on are not of interest [m], shape (part pairs,).
+
+        Returns:
+            Distance [m] and number of the configuration; infinite and -1 where none is below the limit.
+        """
         arm, solids = self.scene.arm, self.scene.solids
         distance, at = np.full(len(self.parts), np.inf), np.full(len(self.parts), -1)
         frames = frame_poses(self.body, q)
@@ -72,6 +74,8 @@ class CornerCheck:
             The points where they are at the start, the motion to the corner of each, and the share of that motion that
             is free.
         """
+        if not len(dq):
+            return None
         _, at = self._nearest(self.q + dq, self.limits)
         touching = np.flatnonzero(at >= 0)
         if not len(touching):
@@ -104,7 +108,7 @@ def _pull_back(row: Array, then: Array, now: Array) -> None:
 
 def cut_off(
     chain: Chain,
-    q: Array,
+    q: ArrayLike,
     joints: JointSet,
     lifted: JointSet,
     security: float,

@@ -2,7 +2,8 @@
 
 Distances are those of the convex parts of the links, exact to a micrometre. Pairs that are near get several points:
 the nearest one, those that would be nearest after a small turn either way, so that a wall beside a link gives a row at
-each end of the link, and those of parts that meet the other from another side, as both prongs of a fork do. Point clouds and octomaps give the nearest of their points or cells.
+each end of the link, and those of parts that meet the other from another side, as both prongs of a fork do. Point
+clouds and octomaps give the nearest of their points or cells.
 """
 
 from __future__ import annotations

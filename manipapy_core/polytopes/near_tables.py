@@ -70,8 +70,12 @@ class SceneTables:
 
     @functools.cached_property
     def part_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Solids of all pairs of parts, shape (part pairs, 2), and the pairs of bodies that they belong to: group,
-        the other group or number of groups + solid of the object, start and end of their parts, shape (pairs, 4)."""
+        """Pairs of parts that must not touch, and the pairs of bodies that they belong to.
+
+        Returns:
+            Solids, shape (part pairs, 2). Per pair of bodies: group, the other group or number of groups + solid of the
+            object, start and end of their parts, shape (pairs, 4).
+        """
         arm, objects_at = self.arm, len(self.arm.T_frame_solid)
         parts, pairs, end = [arm.parts], [tuple(pair) for pair in arm.pairs.tolist()], len(arm.parts)
         for group, item in self.pairs.tolist():
