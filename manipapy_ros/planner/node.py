@@ -42,7 +42,8 @@ from .actions import PlanningGoals
 from .execution import PlannedMotion
 from .margins import MARGIN_PARAMETERS, PerceivedMargin
 from .markers import path_markers
-from .move_group.group import PlanningGroup
+from .move_group.grippers import GripperGroups
+from .move_group.group import PlanningGroups
 from .move_group.interface import MoveGroupInterface
 from .requests import Defaults, Requests
 from .world import PlannerWorld
@@ -102,7 +103,7 @@ class PlannerNode(ManagedNode):
         self._stale = False
         self._path_publisher = self.own(self.create_publisher(MarkerArray, "~/display_path", qos.LATCHED))
         self._world_publisher = self.own(self.create_publisher(MarkerArray, "~/world_markers", qos.LATCHED))
-        client = self.own(RosSession("planner_of", self.get_namespace()))
+        client = self._client = self.own(RosSession("planner_of", self.get_namespace()))
         arm = ArmClient(client, watcher=self.get_fully_qualified_name(), states=self.resolve_topic_name("joint_states"))
         self._motion = PlannedMotion(
             arm,
@@ -129,10 +130,13 @@ class PlannerNode(ManagedNode):
     def _moveit_interface(self, model: LoadedRobot, values: Values) -> MoveGroupInterface:
         home = self._requests.named.get("home")
         semantics = semantics_of(model.robot, model.chain, self._requests.checker.body.ignored, home)
-        name = group_of(semantics, model.chain)
-        others = tuple(group.name for group in semantics.groups if group.name != name)
-        group = PlanningGroup.of(model, name, self._inputs.pose, others)
-        parts = (group, self._requests, self._motion, self._world, self._inputs.pose)
+        name = str(values["group"]) or group_of(semantics, model.chain)
+        grippers = GripperGroups(model.robot, model.chain.joint_names, self._client)
+        checker, frame = self._requests.checker, self._inputs.pose
+        groups = PlanningGroups(model, semantics, name, checker, frame, grippers.by_name)
+        for group in groups.by_name.values():
+            warm_up(group.checker)
+        parts = (groups, grippers, self._requests, self._motion, self._world, frame)
         return self.own(MoveGroupInterface(self, *parts, srdf_text(semantics), self._announce))
 
     def deactivate(self) -> None:
