@@ -134,8 +134,7 @@ class PlannerNode(ManagedNode):
         grippers = GripperGroups(model.robot, model.chain.joint_names, self._client)
         checker, frame = self._requests.checker, self._inputs.pose
         groups = PlanningGroups(model, semantics, name, checker, frame, grippers.by_name)
-        for group in groups.by_name.values():
-            warm_up(group.checker)
+        groups.warm_up()
         parts = (groups, grippers, self._requests, self._motion, self._world, frame)
         return self.own(MoveGroupInterface(self, *parts, srdf_text(semantics), self._announce))
 

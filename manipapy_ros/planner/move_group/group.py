@@ -15,6 +15,7 @@ from manipapy_core import kinematics, lie
 from manipapy_core.errors import InputError, UnknownJoint, UnknownLink
 from manipapy_core.geometry import Checker, WorldSnapshot
 from manipapy_core.model import Chain, SemanticDescription
+from manipapy_core.motion import PoseGoal, plan, warm_up
 from manipapy_core.motion.goals import held_joints
 from manipapy_core.typing import Array
 
@@ -210,7 +211,9 @@ class PlanningGroups:
         found = self.by_name.get(self._aliases.get(name, name))
         if found is not None:
             return found
-        known = "; ".join(f"{item.name!r} ({', '.join(item.joints)})" for item in self.by_name.values())
+        known = ", ".join(map(repr, self.by_name))
+        if len(self.by_name) == 1:
+            known += f" ({', '.join(self.main.joints)})"
         text = f"no group {name!r}; the planner moves {known}"
         if not name:
             text = f"the request names no group; set group_name to one of {', '.join(self.by_name)}"
@@ -219,6 +222,16 @@ class PlanningGroups:
         elif name in self._names:
             text = f"the planner does not move group {name!r}, it moves {known}; for all arms start it with group:=arms"
         raise RequestRefused(MoveItErrorCodes.INVALID_GROUP_NAME, text)
+
+    def warm_up(self) -> None:
+        """Run what planning for one of several arms needs once, before a request with a short timeout does."""
+        for group in self.by_name.values():
+            warm_up(group.checker)
+            if group.held is None:
+                continue
+            q = np.clip(np.zeros(group.chain.n), group.chain.limits.lower, group.chain.limits.upper)
+            plan(group.checker, q, PoseGoal(kinematics.forward(group.chain, q)), joints=group.moved)
+            plan(group.checker, q, np.where(group.held, q, q + 0.01), joints=group.moved)
 
     def for_link(self, group: PlanningGroup, link: str) -> PlanningGroup:
         """The group of the one arm that a link is the end of, if a group has several; else the group itself."""
