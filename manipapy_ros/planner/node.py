@@ -20,7 +20,7 @@ from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics
 from manipapy_core.errors import InputError
-from manipapy_core.geometry import Checker, RobotBody
+from manipapy_core.geometry import Box, Checker, RobotBody, World
 from manipapy_core.model import srdf_text
 from manipapy_core.model.semantics import group_of, semantics_of
 from manipapy_core.motion import PlanResult, warm_up
@@ -97,6 +97,7 @@ class PlannerNode(ManagedNode):
         checker = Checker(RobotBody.build(model.robot, model.chain), self._world.world)
         warm_up(checker)
         warm_up_constraints(checker)
+        _warm_up_carried(checker)
         warm_up_meshes()
         self._requests = Requests(model, checker, _defaults(values), _named(model, values))
         self._drawn_version, self._drawn = -1, frozenset[str]()
@@ -220,6 +221,14 @@ def _check(values: Values) -> None:
     if values["obstacles.when_stale"] not in (KEEP, FORGET):
         raise InputError(f"obstacles.when_stale is {values['obstacles.when_stale']!r}; choose {KEEP} or {FORGET}")
     PerceivedMargin.of(values)
+
+
+def _warm_up_carried(checker: Checker) -> None:
+    """Compile what covers carried objects with spheres, before the first plan with one has to be in time."""
+    world, chain = World(), checker.body.chain
+    world.add("box", Box([0.05, 0.05, 0.05]), np.eye(4))
+    world.attach("box", chain.tip, np.eye(4))
+    checker.check(np.zeros(chain.n), snapshot=world.snapshot())
 
 
 def _defaults(values: Values) -> Defaults:

@@ -69,8 +69,8 @@ class GripperGroup:
             q[[self.joints.index(name) for name in named]] = positions_by_name(given, named)
         return q
 
-    def goal(self, alternatives: Sequence[Constraints], start: Array) -> Array:
-        """Positions of the fingers that the first alternative asks for [rad or m], shape (n,).
+    def goal(self, alternatives: Sequence[Constraints]) -> dict[int, float]:
+        """Positions of fingers that the first alternative asks for [rad or m], by element of q.
 
         Raises:
             RequestRefused: It asks for something else, or for positions beyond the limits.
@@ -80,17 +80,19 @@ class GripperGroup:
         wanted = alternatives[0]
         if wanted.position_constraints or wanted.orientation_constraints or wanted.visibility_constraints:
             raise RequestRefused(INVALID, f"group {self.name!r} is a gripper; give joint positions alone")
-        q = start.copy()
+        goal: dict[int, float] = {}
         for item in wanted.joint_constraints:
             index, position = self._driver(item.joint_name, item.position)
-            q[index] = position
+            if abs(goal.get(index, position) - position) > SLACK:
+                raise RequestRefused(INVALID, f"the constraints of {self.name!r} contradict each other; fingers follow")
             low, high = self.chain.limits.lower[index], self.chain.limits.upper[index]
             if not low - SLACK <= position <= high + SLACK:
                 raise RequestRefused(
                     MoveItErrorCodes.GOAL_STATE_INVALID,
                     f"joint {item.joint_name!r} cannot be at {item.position:.4g}; its limits are {low:g} to {high:g}",
                 )
-        return np.clip(q, self.chain.limits.lower, self.chain.limits.upper)
+            goal[index] = min(max(position, float(low)), float(high))
+        return goal
 
     def _driver(self, name: str, position: float) -> tuple[int, float]:
         """Element of q that moves a joint, and its position [rad or m] for one of the joint."""
@@ -113,10 +115,12 @@ class GripperGroup:
         Raises:
             RequestRefused: The request makes no sense.
         """
-        start = self.positions(request.start_state, now)
+        wanted, start = self.goal(request.goal_constraints), self.positions(request.start_state, now)
+        goal = start.copy()
+        goal[list(wanted)] = list(wanted.values())
         response = MotionPlanResponse(group_name=request.group_name)
         response.trajectory_start.joint_state = JointState(name=list(self.joints), position=start.tolist())
-        response.trajectory.joint_trajectory = self.motion(start, self.goal(request.goal_constraints, start), speed)
+        response.trajectory.joint_trajectory = self.motion(start, goal, speed)
         response.error_code = error_code(MoveItErrorCodes.SUCCESS, "straight motion of the fingers, without checks")
         return response
 
