@@ -132,7 +132,7 @@ class PlannerNode(ManagedNode):
         home = self._requests.named.get("home")
         semantics = semantics_of(model.robot, model.chain, self._requests.checker.body.ignored, home)
         name = str(values["group"]) or group_of(semantics, model.chain)
-        grippers = GripperGroups(model.robot, model.chain.joint_names, self._client)
+        grippers = GripperGroups(model.robot, model.chain, self._client)
         checker, frame = self._requests.checker, self._inputs.pose
         groups = PlanningGroups(model, semantics, name, checker, frame, grippers.by_name)
         groups.warm_up()
@@ -226,7 +226,7 @@ def _check(values: Values) -> None:
 def _warm_up_carried(checker: Checker) -> None:
     """Compile what covers carried objects with spheres, before the first plan with one has to be in time."""
     world, chain = World(), checker.body.chain
-    world.add("box", Box([0.05, 0.05, 0.05]), np.eye(4))
+    world.add("box", Box(np.full(3, 0.05)), np.eye(4))
     world.attach("box", chain.tip, np.eye(4))
     checker.check(np.zeros(chain.n), snapshot=world.snapshot())
 

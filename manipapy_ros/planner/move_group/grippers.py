@@ -43,6 +43,8 @@ class GripperGroup:
     robot: Robot
     chain: Chain
     """With the joints of the gripper alone."""
+    locked: dict[str, float]
+    """Where the arm is planned to have the fingers [rad or m], by joint."""
     client: GripperClient
     moving: threading.Lock
     """Held during a motion."""
@@ -121,7 +123,11 @@ class GripperGroup:
         response = MotionPlanResponse(group_name=request.group_name)
         response.trajectory_start.joint_state = JointState(name=list(self.joints), position=start.tolist())
         response.trajectory.joint_trajectory = self.motion(start, goal, speed)
-        response.error_code = error_code(MoveItErrorCodes.SUCCESS, "straight motion of the fingers, without checks")
+        text = "straight motion of the fingers, without collision checks"
+        elsewhere = [f"{name} at {self.locked[name]:g}" for name in self.joints if name in self.locked]
+        if elsewhere:
+            text += f"; the arm is planned with {', '.join(elsewhere)}, as locked_joints says"
+        response.error_code = error_code(MoveItErrorCodes.SUCCESS, text)
         return response
 
     def motion(self, start: Array, goal: Array, speed: float) -> JointTrajectory:
@@ -176,19 +182,21 @@ class GripperGroups:
 
     Args:
         robot: Whose grippers.
-        moved: Joints that the planner moves.
+        arms: What the planner moves.
         session: For the clients of the grippers.
     """
 
-    def __init__(self, robot: Robot, moved: Sequence[str], session: RosSession):
+    def __init__(self, robot: Robot, arms: Chain, session: RosSession):
         self.by_name: dict[str, GripperGroup] = {}
+        moved, locked = arms.joint_names, dict(arms.locked)
         for arm in find_arms(robot):
             if arm.gripper is None or not set(arm.gripper.joints).isdisjoint(moved):
                 continue
             name, fingers = gripper_group(arm), set(arm.gripper.joints)
             others = [joint for joint in robot.free_joints if joint not in fingers]
             chain = robot.tree(fixed=nearest_to_zero(robot, others))
-            self.by_name[name] = GripperGroup(name, robot, chain, GripperClient(session, name), threading.Lock())
+            client, moving = GripperClient(session, name), threading.Lock()
+            self.by_name[name] = GripperGroup(name, robot, chain, locked, client, moving)
 
     def of(self, name: str) -> GripperGroup | None:
         """The gripper of a group, if it is one; `hand` is another name of the only one."""
