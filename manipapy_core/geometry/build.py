@@ -6,7 +6,7 @@ import io
 import json
 import time
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -19,13 +19,13 @@ from ..model.chain import Chain
 from ..model.elements import Geometry, MeshGeometry
 from ..model.robot import Robot
 from ..typing import Array
-from .body import Group, GroupPair, RobotBody, link_frames, make_group, overshoot_of, parts_by_link
+from .body import GroupPair, RobotBody, link_frames, make_group, overshoot_of, parts_by_link
 from .close_links import falsely_touching
 from .cover import cover
 from .exact import ExactLinks
 from .hulls import file_digest
 from .pairs import Touch, choose_pairs, sampling_limits
-from .parts import LinkShapes, Part, centred_part, convex_parts
+from .parts import LinkShapes, centred_part, convex_parts
 from .shapes import Convex, ConvexMesh
 
 PATIENCE = 2.0
@@ -46,16 +46,18 @@ def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> Robo
         progress = _Progress(robot.name)
         touch = _touch(robot, chain)
         shapes = link_shapes(robot, chain, progress)
+        spheres = _covers(robot, chain, shapes, overshoot, progress)
         solids = parts_by_link(robot, chain, shapes)
+        groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
         if touch is not None:
             progress.report("looking for links that pass each other closely")
-            close = falsely_touching(chain, [_without_spheres(*item) for item in solids.items()], touch)
+            close = falsely_touching(chain, groups, touch)
             if close:
-                shapes = link_shapes(robot, chain, progress, shapes, close)
+                # The spheres stay: they cover the meshes, whichever way these are cut.
+                shapes = {**shapes, **_cut_finer(robot, close, progress)}
                 solids = parts_by_link(robot, chain, shapes)
-        spheres = _covers(robot, chain, shapes, overshoot, progress)
+                groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
         progress.report("choosing the pairs of links to check")
-        groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
         pairs, ignored = choose_pairs(chain, groups, touch)
         made.append(RobotBody(chain, overshoot, groups, tuple(pairs), ignored))
         return _packed(shapes, spheres, pairs, ignored)
@@ -94,24 +96,9 @@ class _Progress:
             LOGGER.warning("building the collision body of %r, which happens once: %s", self._robot, text)
 
 
-def link_shapes(
-    robot: Robot, chain: Chain, progress: _Progress, known: LinkShapes | None = None, fine: Container[str] = ()
-) -> LinkShapes:
-    """Convex solids of the collision shapes of all links; a mesh file that several links use is cut once.
-
-    Args:
-        known: Taken for all meshes but those of the links in `fine`, which are cut finer.
-    """
+def link_shapes(robot: Robot, chain: Chain, progress: _Progress) -> LinkShapes:
+    """Convex solids of the collision shapes of all links; a mesh file that several links use is cut once."""
     cut: dict[tuple[str, bytes], list[Convex]] = {}
-    if known is not None:
-        for name in chain.link_names:
-            for shape, solids in zip(robot.links[name].collisions, known[name]):
-                if isinstance(shape.geometry, MeshGeometry):
-                    cut[_mesh_key(shape.geometry)] = [*solids]
-        meshes = (shape.geometry for name in chain.link_names if name in fine for shape in robot.links[name].collisions)
-        for geometry in meshes:
-            if isinstance(geometry, MeshGeometry):
-                cut.pop(_mesh_key(geometry), None)
     shapes: dict[str, list[list[Convex]]] = {}
     for number, name in enumerate(chain.link_names):
         progress.report(f"reading {name!r}, {number + 1} of {len(chain.link_names)} links")
@@ -121,10 +108,19 @@ def link_shapes(
             if isinstance(geometry, MeshGeometry):
                 key = _mesh_key(geometry)
                 if key not in cut:
-                    cut[key] = convex_parts(geometry, fine=known is not None)
+                    cut[key] = convex_parts(geometry)
                 shapes[name].append(cut[key])
             else:
                 shapes[name].append(convex_parts(geometry))
+    return shapes
+
+
+def _cut_finer(robot: Robot, links: Iterable[str], progress: _Progress) -> LinkShapes:
+    """Convex solids of these links, which follow their meshes more closely."""
+    shapes = {}
+    for name in sorted(links):
+        progress.report(f"cutting {name!r}, which others pass closely")
+        shapes[name] = [convex_parts(shape.geometry, fine=True) for shape in robot.links[name].collisions]
     return shapes
 
 
@@ -139,16 +135,8 @@ def _shape_key(geometry: Geometry) -> tuple[object, ...]:
     return (type(geometry).__name__, *_numbers_of(geometry))
 
 
-def _without_spheres(link: str, solid: tuple[int, tuple[Part, ...]]) -> Group:
-    """A group whose parts only are compared."""
-    frame, parts = solid
-    return make_group(link, frame, parts, np.zeros((1, 5)))
-
-
-def _covers(
-    robot: Robot, chain: Chain, shapes: LinkShapes, overshoot: float, progress: _Progress
-) -> dict[str, Array]:
-    """Covering spheres of every link that has parts, in the frame of its body; links of the same shape are covered once."""
+def _covers(robot: Robot, chain: Chain, shapes: LinkShapes, overshoot: float, progress: _Progress) -> dict[str, Array]:
+    """Covering spheres of all links with parts, in the frames of their bodies; links of the same shape share them."""
     known: dict[tuple[object, ...], Array] = {}
     spheres = {}
     for number, (link, (R, p)) in enumerate(link_frames(chain).items()):
