@@ -72,6 +72,8 @@ EXTRAS = {
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
     "gpu": ["cupy-cuda13x[ctk]>=14"],
     "plots": ["matplotlib>=3.9"],
+    # The site; `make docs` installs it into an environment of its own, so "all" leaves it out.
+    "docs": ["furo>=2025.7", "myst-parser>=4", "sphinx>=8", "sphinxcontrib-mermaid>=1"],
     # MJCF is read by MuJoCo's own compiler.
     "mjcf": ["mujoco>=3.3"],
     # Differentiable operations of these libraries (manipapy_core.autodiff). Large, so "all" leaves them out.
@@ -107,7 +109,7 @@ EXTRAS = {
         "xacro>=2.0.13",
     ],
 }
-EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in ("torch", "jax") for line in lines})
+EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in ("docs", "jax", "torch") for line in lines})
 
 setup(
     name=NAME,

@@ -21,7 +21,7 @@ FILES = [
 ]
 
 EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "capability"}
-EXTRAS |= {"viewer", "gpu", "plots", "mjcf", "big", "torch", "jax", "test", "all"}
+EXTRAS |= {"viewer", "gpu", "plots", "docs", "mjcf", "big", "torch", "jax", "test", "all"}
 
 # Written so that this file does not match itself.
 MACHINE_SPECIFIC = re.compile(
@@ -72,7 +72,7 @@ def test_extras_are_complete_and_parse(distribution):
     for requirements in extras.values():
         for requirement in requirements:
             Requirement(requirement)
-    assert set(extras["all"]) == {line for name in EXTRAS - {"all", "torch", "jax"} for line in extras[name]}
+    assert set(extras["all"]) == {line for name in EXTRAS - {"all", "docs", "torch", "jax"} for line in extras[name]}
 
 
 def test_core_needs_only_light_packages(distribution):
