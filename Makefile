@@ -5,7 +5,7 @@
 #   make setup LOCKED=1                 exactly the files of requirements.lock, checked by their hashes
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,viewer,big,test
+EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,recording,viewer,big,test
 INSTALLER ?= uv
 FUZZ_SECONDS ?= 120
 HOURS ?= 1

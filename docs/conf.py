@@ -37,6 +37,14 @@ add_module_names = False
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 
+ROOT_PAGES = {
+    "CHANGELOG.md": "changelog",
+    "CONTRIBUTING.md": "contributing",
+    "QUALITY_DECLARATION.md": "quality",
+    "README.md": "index",
+    "SECURITY.md": "security",
+}
+"""Pages at the top of the repository, and their names on the site."""
 ATTRIBUTES = ("attribute", "data", "property")
 original: dict[str, list[str]] = {}
 """Docstrings of attributes before napoleon, by name."""
@@ -91,8 +99,19 @@ def restore_attributes(app: object, what: str, name: str, value: object, options
         lines[:] = [*original.pop(name, lines), ""]
 
 
+def read_root_pages(app: object, docname: str, source: list[str]) -> None:
+    """Pages of the top stand here with their text; links to and from them lead to the pages of the site."""
+    top = next((file for file, page in ROOT_PAGES.items() if page == docname != "index"), None)
+    if top is not None:
+        text = (ROOT / top).read_text(encoding="utf-8")
+        source[0] = re.sub(r"\]\((?!https?:|#|\.\./)", "](../", text).replace("](../docs/", "](")
+    for file, page in ROOT_PAGES.items():
+        source[0] = source[0].replace(f"](../{file}", f"]({page}.md")
+
+
 def setup(app: object) -> None:
     """Called by Sphinx."""
+    app.connect("source-read", read_root_pages)
     app.connect("autodoc-process-docstring", escape_formulas, priority=100)  # before napoleon reads the sections
     app.connect("autodoc-process-docstring", restore_attributes, priority=900)
     app.connect("builder-inited", write_api_pages)

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ..errors import InputError, ManipapyError, ModelError
 from .new_robot import new_robot
+from .recordings import plot
 from .options import BaseLink, LimitsFile, PackagePath, RobotSource, TipLink, XacroArg, xacro_arguments
 
 app = typer.Typer(
@@ -53,6 +54,7 @@ def describe(
 
 
 app.command()(new_robot)
+app.command()(plot)
 
 
 @app.command()

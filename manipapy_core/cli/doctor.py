@@ -51,6 +51,7 @@ EXTRA_PURPOSES = {
     "viewer": "the viewer in a browser",
     "gpu": "batches on an NVIDIA GPU",
     "plots": "plots",
+    "recording": "recordings in MCAP files",
     "docs": "building the documentation",
     "mjcf": "reading MJCF",
     "torch": "differentiable operations of PyTorch",

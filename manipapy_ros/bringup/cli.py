@@ -1,4 +1,4 @@
-"""The commands of `manipapy` that need ROS: up, plan, move, state, teleop, hold, reset, secure.
+"""The commands of `manipapy` that need ROS: up, plan, move, state, teleop, hold, reset, record, replay, secure.
 
 `manipapy_core.cli` finds `register` through the entry points of the package. rclpy and the messages are imported by
 the commands themselves, so that the others work without ROS.
@@ -6,8 +6,11 @@ the commands themselves, so that the others work without ROS.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import math
 import shlex
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -60,6 +63,8 @@ def register(app: typer.Typer) -> None:
     app.command()(teleop)
     app.command()(hold)
     app.command()(reset)
+    app.command()(record)
+    app.command()(replay)
     app.command()(secure)
 
 
@@ -230,6 +235,66 @@ def reset(namespace: Namespace = "") -> None:
     """End a stop of the guard."""
     with _robot(namespace) as robot:
         console.print(escape(robot.arm.reset()))
+
+
+def record(
+    path: Annotated[str, typer.Argument(help="File to write, such as run.mcap.")],
+    namespace: Namespace = "",
+    topic: Annotated[Texts, typer.Option(help="Record this topic instead of the usual ones; repeatable.")] = None,
+    images: Annotated[bool, typer.Option("--images", help="Also images and point clouds.")] = False,
+    seconds: Seconds = None,
+) -> None:
+    """Record joint states, controller, planner and simulation to an MCAP file, until Ctrl-C.
+
+    Example: `manipapy record run.mcap --seconds 30`
+    """
+    _require_ros()
+    from ..client.session import RosSession
+    from ..recording.recorder import IMAGES, TOPICS, Recorder
+
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    with RosSession("recorder", namespace) as session:
+        recorder = Recorder(session, path, (*(topic or TOPICS), *(IMAGES if images else ())))
+        with console.status("recording; Ctrl-C ends it") as line, contextlib.suppress(KeyboardInterrupt):
+            recorder.record(
+                lambda: time.monotonic() > end,
+                lambda count, topics: line.update(f"recording: {count} messages of {topics} topics; Ctrl-C ends it"),
+            )
+    if not recorder.writer.messages:
+        raise InputError(f"no message was recorded in {path}; are the nodes running, with the same ROS_DOMAIN_ID?")
+    console.print(f"{escape(path)}: {recorder.writer.messages} messages of {len(recorder.topics)} topics")
+
+
+def replay(
+    path: Annotated[str, typer.Argument(help="A recording, such as run.mcap.")],
+    topic: Annotated[Texts, typer.Option(help="Publish only this topic; repeatable.")] = None,
+    speed: Annotated[float, typer.Option(help="Recorded seconds per second.")] = 1.0,
+) -> None:
+    """Publish a recording again; commands that would move an arm only if named with `--topic`.
+
+    Example: `manipapy replay run.mcap --speed 0.5`
+    """
+    _require_ros()
+    from manipapy_core.recording import Recording
+
+    from ..client.session import RosSession
+    from ..recording.player import replay as publish
+    from ..recording.player import replayed_topics
+
+    recording = Recording(path)
+    topics = replayed_topics(recording, topic or [])
+    with RosSession("replay") as session, console.status("waiting for subscribers") as line:
+        try:
+            done = publish(
+                session,
+                recording,
+                topics,
+                speed=speed,
+                progress=lambda now: line.update(f"{now:.1f} of {recording.duration:.1f} s"),
+            )
+        except KeyboardInterrupt:
+            return
+    console.print(f"{done} messages of {len(topics)} topics published")
 
 
 def secure(

@@ -21,7 +21,7 @@ FILES = [
 ]
 
 EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "capability"}
-EXTRAS |= {"viewer", "gpu", "plots", "docs", "mjcf", "big", "torch", "jax", "test", "all"}
+EXTRAS |= {"viewer", "gpu", "plots", "recording", "docs", "mjcf", "big", "torch", "jax", "test", "all"}
 
 # Written so that this file does not match itself.
 MACHINE_SPECIFIC = re.compile(
