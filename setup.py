@@ -112,7 +112,9 @@ EXTRAS = {
         "xacro>=2.0.13",
     ],
 }
-EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in ("docs", "jax", "torch") for line in lines})
+EXTRAS["all"] = sorted(
+    {line for name, lines in EXTRAS.items() if name not in ("docs", "jax", "torch") for line in lines}
+)
 
 setup(
     name=NAME,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+
+from .options import Json, print_json
 
 
 def plot(
@@ -15,7 +16,7 @@ def plot(
         Optional[Path],  # noqa: UP045  (typer evaluates annotations itself, on Python 3.10 as well)
         typer.Option("--output", "-o", help="Image to write; default: beside the recording."),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Draw tracking, efforts against their limits, timing of the loop and events of the guard.
 
@@ -27,8 +28,8 @@ def plot(
     found = Recording(recording)
     path = recording.with_suffix(".png") if output is None else output
     lines = plot_recording(found, path)
-    if json_output:
+    if as_json:
         topics = {name: {"type": kind, "messages": count} for name, (kind, count) in found.topics.items()}
-        print(json.dumps({"image": str(path), "duration": found.duration, "topics": topics, "findings": lines}))
+        print_json({"image": str(path), "duration": found.duration, "topics": topics, "findings": lines})
         return
     print("\n".join([f"{path}: {found.duration:.1f} s, {len(found.topics)} topics", *lines]))

@@ -56,6 +56,20 @@ def motion_request(
     return request
 
 
+def plan_data(result: PlanMotion.Result) -> dict[str, Any]:
+    """A plan as data: times [s], path length [rad or m], and the points of the trajectory."""
+    points = result.trajectory.points
+    return {
+        "text": result.text,
+        "duration": to_seconds(points[-1].time_from_start) if points else None,
+        "path_length": result.path_length,
+        "planning_time": result.time_total,
+        "joint_names": list(result.trajectory.joint_names),
+        "times": [to_seconds(point.time_from_start) for point in points],
+        "positions": [list(point.positions) for point in points],
+    }
+
+
 def plan_text(result: PlanMotion.Result) -> str:
     """A plan in two lines."""
     if not result.trajectory.points:

@@ -11,7 +11,9 @@ from manipapy_core.errors import ManipapyError
 SEPARATOR = "=" * 80
 NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}
 """Types that Python's interface names differently from .msg files."""
-FIELD = re.compile(r"^(?:sequence<(?P<inner>[^,]+?)(?:, (?P<most>\d+))?>|(?P<array>[^\[]+)\[(?P<size>\d+)\]|(?P<plain>.+))$")
+FIELD = re.compile(
+    r"^(?:sequence<(?P<inner>[^,]+?)(?:, (?P<most>\d+))?>|(?P<array>[^\[]+)\[(?P<size>\d+)\]|(?P<plain>.+))$"
+)
 
 
 class UnknownMessage(ManipapyError):

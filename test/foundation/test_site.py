@@ -6,6 +6,7 @@ import importlib
 import re
 
 import pytest
+
 from public_names import documentation, home_of, kind_of, public_names
 
 NAMES = public_names()
