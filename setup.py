@@ -112,9 +112,8 @@ EXTRAS = {
         "xacro>=2.0.13",
     ],
 }
-EXTRAS["all"] = sorted(
-    {line for name, lines in EXTRAS.items() if name not in ("docs", "jax", "torch") for line in lines}
-)
+LEFT_OUT = ("docs", "jax", "torch")
+EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in LEFT_OUT for line in lines})
 
 setup(
     name=NAME,

@@ -170,7 +170,7 @@ def page(name: str, text: str, interfaces: Sequence[Interface], table: Iterable[
     return "\n".join(lines) + "\n"
 
 
-def index(common: Interface) -> str:
+def index(common: Interface, summaries: dict[str, str]) -> str:
     """The page that lists the nodes, and what all of them have."""
     lines = ["# Nodes\n"]
     lines.append(
@@ -179,7 +179,8 @@ def index(common: Interface) -> str:
         "that change `any time` take effect at once. Topics are those with the default parameters; a `~` stands for "
         "the node's own name.\n"
     )
-    lines += ["```{toctree}", ":maxdepth: 1\n", *NODES, "```\n", "## What every node has"]
+    lines += ["| node | |", "|---|---|", *(f"| [{name}]({name}.md) | {text} |" for name, text in summaries.items())]
+    lines += ["\n```{toctree}", ":hidden:\n", *NODES, "```\n", "## What every node has"]
     lines += interface_rows(common)
     return "\n".join(lines) + "\n"
 
@@ -195,7 +196,7 @@ def pages() -> dict[str, str]:
     found = {}
     try:
         (common,), _ = configured(lambda: ManagedNode("any", ()))
-        found["index.md"] = index(common)
+        summaries = {}
         for name in NODES:
             module = importlib.import_module(f"manipapy_ros.{name}.node")
             make = next(
@@ -209,10 +210,12 @@ def pages() -> dict[str, str]:
                 interfaces.append(interface_of(camera))
                 camera.destroy_node()
             text = re.sub(r"^The node `\w+`: (\w)", lambda match: match[1].upper(), inspect.getdoc(module) or "")
+            summaries[name] = text.partition("\n")[0]
             own = [interface.without(common) for interface in interfaces]
             found[f"{name}.md"] = page(name, text, own, node.table)
     finally:
         rclpy.try_shutdown()
+    found["index.md"] = index(common, summaries)
     return found
 
 

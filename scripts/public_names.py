@@ -1,7 +1,7 @@
 """The public names of manipapy_core and their documentation, for the site (`make docs`) and its test.
 
-Public is what a package lists in `__all__`, and what a module that is a single file defines. `cli` and `compat` are left
-out: the one is a command, the other repeats ManipulaPy's names and has a page of its own.
+Public is what a package lists in `__all__`, and what a module that is a single file defines. `cli` and `compat` are
+left out: the one is a command, the other repeats ManipulaPy's names and has a page of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import importlib
 import inspect
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -70,7 +71,7 @@ def _documentation_of_constant(module: str, name: str) -> str:
     path = ROOT / module.replace(".", "/")
     for file in sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]:
         body = ast.parse(file.read_text(encoding="utf-8")).body
-        for statement, following in zip(body, body[1:]):
+        for statement, following in pairwise(body):
             targets = statement.targets if isinstance(statement, ast.Assign) else []
             targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):

@@ -47,9 +47,8 @@ def plot_recording(recording: Recording, path: Path) -> list[str]:
         series = recording.status(status)
         lines.append(_draw_loop(next(remaining), series))
         events = list(guard_events(series))
-        lines += [
-            f"guard: {verdict} at {start:.2f} s for {end - start:.2f} s, {why}" for verdict, start, end, why in events
-        ]
+        for verdict, start, end, why in events:
+            lines.append(f"guard: {verdict} at {start:.2f} s for {end - start:.2f} s, {why}")
         for verdict, start, end, _ in events:
             for axis in axes:
                 axis.axvspan(start, end, color=COLOURS[verdict], alpha=0.25, linewidth=0)

@@ -14,6 +14,7 @@ NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "floa
 FIELD = re.compile(
     r"^(?:sequence<(?P<inner>[^,]+?)(?:, (?P<most>\d+))?>|(?P<array>[^\[]+)\[(?P<size>\d+)\]|(?P<plain>.+))$"
 )
+"""Sequence, with or without bound; array; or one value."""
 
 
 class UnknownMessage(ManipapyError):

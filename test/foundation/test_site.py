@@ -1,4 +1,4 @@
-"""The documentation site: every public name has a docstring, every page is in a table of contents, node pages are true."""
+"""The documentation site: public names have docstrings, pages a place in the contents, nodes a page that is true."""
 
 from __future__ import annotations
 
