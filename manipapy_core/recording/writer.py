@@ -46,9 +46,10 @@ class RecordingWriter:
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error.strerror}; choose another folder") from None
         self._ending = _Ending(self._file)
+        stream: Any = self._ending  # it has what the writer uses of a file
         # Without offsets of the summary's parts `finish` may be called again and again; readers do not need them.
         self._writer: Any = Writer(
-            self._ending, chunk_size=CHUNK_SIZE, compression=CompressionType.ZSTD, use_summary_offsets=False
+            stream, chunk_size=CHUNK_SIZE, compression=CompressionType.ZSTD, use_summary_offsets=False
         )
         self._writer.start(profile="ros2", library="manipapy")
         self._schemas: dict[str, int] = {}

@@ -17,7 +17,16 @@ FOLDERS = [
 ]
 FILES = [
     *("package.xml", "setup.py", "setup.cfg", "Makefile", ".ci/run", ".pre-commit-config.yaml"),
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs/architecture.md", "docs/glossary.md"),
+    *(
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "CITATION.cff",
+        "QUALITY_DECLARATION.md",
+        "docs/architecture.md",
+        "docs/glossary.md",
+    ),
 ]
 
 EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "capability"}
@@ -50,7 +59,7 @@ def test_continuous_integration_runs_tests_and_lint(project):
     script = project / ".ci/run"
     assert script.stat().st_mode & 0o111
     commands = script.read_text().splitlines()
-    assert "make test" in commands and "make lint" in commands
+    assert {"make test", "make lint", "make docs"} <= set(commands)
 
 
 def test_no_machine_specific_path_or_host(project):
