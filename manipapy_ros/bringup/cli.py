@@ -6,12 +6,9 @@ the commands themselves, so that the others work without ROS.
 
 from __future__ import annotations
 
-import importlib.util
-import math
 import shlex
-import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
@@ -19,8 +16,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from manipapy_core.cli.options import Json, print_json
-from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.errors import InputError
 
+from ..common.requirements import require_ros
+from ..recording.cli import record, replay
 from .description import BringupMode, HandOff, Options, describe
 
 if TYPE_CHECKING:
@@ -41,17 +40,6 @@ Named = Annotated[str, typer.Option(help="Named goal, such as home, instead of n
 Straight = Annotated[bool, typer.Option("--straight", help="With --pose: move the tip along a straight line.")]
 Speed = Annotated[float, typer.Option(help="Share of the velocity and acceleration limits.")]
 PlannerName = Annotated[str, typer.Option(help="rrt_connect, optimal, straight, potential_field or ompl.")]
-
-
-class NoRos(ManipapyError):
-    """A command that needs ROS 2, which is not installed."""
-
-    def __init__(self, missing: str):
-        super().__init__(
-            f"this command needs ROS 2, and {missing} is not installed; run `make setup`, or source a ROS 2 Jazzy "
-            "with manipapy_msgs built. See `manipapy doctor`"
-        )
-        self.missing = missing
 
 
 def register(app: typer.Typer) -> None:
@@ -110,7 +98,7 @@ def up(
 
     Example: `manipapy up --robot panda --viewer`
     """
-    _require_ros()
+    require_ros()
     from ..common.security import require_security
     from .start import with_free_start
     from .supervisor import run_bringup
@@ -173,7 +161,7 @@ def _goal_command(act: Callable[[RobotClient, MotionRequest, bool], None]) -> Ca
         as_json: Json = False,
     ) -> None:
         numbers = _numbers(values or [])
-        _require_ros()
+        require_ros()
         from ..client.goal_text import motion_request
 
         with _robot(namespace) as robot:
@@ -281,70 +269,6 @@ def reset(namespace: Namespace = "", as_json: Json = False) -> None:
         _say(robot.arm.reset(), as_json)
 
 
-def record(
-    path: Annotated[str, typer.Argument(help="File to write, such as run.mcap.")],
-    namespace: Namespace = "",
-    topic: Annotated[Texts, typer.Option(help="Record this topic instead of the usual ones; repeatable.")] = None,
-    images: Annotated[bool, typer.Option("--images", help="Also images and point clouds.")] = False,
-    seconds: Seconds = None,
-    as_json: Json = False,
-) -> None:
-    """Record joint states, controller, planner and simulation to an MCAP file, until Ctrl-C.
-
-    Example: `manipapy record run.mcap --seconds 30`
-    """
-    _require_ros()
-    from ..client.session import RosSession
-    from ..recording.recorder import IMAGES, TOPICS, Recorder
-
-    end = math.inf if seconds is None else time.monotonic() + seconds
-    with RosSession("recorder", namespace) as session:
-        recorder = Recorder(session, path, (*(topic or TOPICS), *(IMAGES if images else ())))
-        with console.status("recording; Ctrl-C ends it") as line, suppress(KeyboardInterrupt):
-            recorder.record(
-                lambda: time.monotonic() > end,
-                lambda count, topics: line.update(f"recording: {count} messages of {topics} topics; Ctrl-C ends it"),
-            )
-    if not recorder.writer.messages:
-        raise InputError(f"no message was recorded in {path}; are the nodes running, with the same ROS_DOMAIN_ID?")
-    if as_json:
-        print_json({"file": path, "messages": recorder.writer.messages, "topics": recorder.topics})
-        return
-    console.print(f"{escape(path)}: {recorder.writer.messages} messages of {len(recorder.topics)} topics")
-
-
-def replay(
-    path: Annotated[str, typer.Argument(help="A recording, such as run.mcap.")],
-    topic: Annotated[Texts, typer.Option(help="Publish only this topic; repeatable.")] = None,
-    speed: Annotated[float, typer.Option(help="Recorded seconds per second.")] = 1.0,
-) -> None:
-    """Publish a recording again; commands that would move an arm only if named with `--topic`.
-
-    Example: `manipapy replay run.mcap --speed 0.5`
-    """
-    _require_ros()
-    from manipapy_core.recording import Recording
-
-    from ..client.session import RosSession
-    from ..recording.player import replay as publish
-    from ..recording.player import replayed_topics
-
-    recording = Recording(path)
-    topics = replayed_topics(recording, topic or [])
-    with RosSession("replay") as session, console.status("waiting for subscribers") as line:
-        try:
-            done = publish(
-                session,
-                recording,
-                topics,
-                speed=speed,
-                progress=lambda now: line.update(f"{now:.1f} of {recording.duration:.1f} s"),
-            )
-        except KeyboardInterrupt:
-            return
-    console.print(f"{done} messages of {len(topics)} topics published")
-
-
 def secure(
     keystore: Annotated[str, typer.Argument(help="Folder of the keys; made if there is none.")],
 ) -> None:
@@ -352,7 +276,7 @@ def secure(
 
     Example: `manipapy secure keys > keys.sh`
     """
-    _require_ros()
+    require_ros()
     from pathlib import Path
 
     from ..common.security import make_keys
@@ -383,21 +307,7 @@ def _numbers(words: list[str]) -> list[float]:
 
 
 def _robot(namespace: str) -> RobotClient:
-    _require_ros()
+    require_ros()
     from ..client.robot import RobotClient
 
     return RobotClient(namespace)
-
-
-def _require_ros() -> None:
-    # The source folder manipapy_msgs is importable as a namespace from the top of the clone; a built one has srv.
-    for module in ("rclpy", "manipapy_msgs.srv", "control_msgs.action"):
-        if not _is_there(module):
-            raise NoRos(module.partition(".")[0])
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
