@@ -265,9 +265,10 @@ def _greedy(held: NDArray[np.bool_]) -> NDArray[np.int64]:
     What a ball would gain only shrinks, so the gain from earlier is a bound: few are counted again for each choice.
     """
     balls, count = held.shape
-    bound = np.empty(balls, dtype=np.int64)
+    bound = np.zeros(balls, dtype=np.int64)
     for c in range(balls):
-        bound[c] = held[c].sum()
+        for i in range(count):
+            bound[c] += held[c, i]
     left = np.ones(count, dtype=np.bool_)
     chosen: list[int] = []
     while True:

@@ -10,6 +10,7 @@ afford, and they take 0.3 to 20 s a mesh where this takes 0.02 to 0.3 s.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compile_notice import compiling
 from ..errors import MissingPackage
 from ..jit import njit
 from ..model.meshes import TriangleMesh
@@ -69,6 +71,20 @@ def decompose(mesh: TriangleMesh, *, tolerance: float = TOLERANCE, most_parts: i
     return [piece.hull for piece in pieces]
 
 
+def warm_up() -> None:
+    """Compiles what a decomposition needs, which may take seconds once: an executor must not wait for it."""
+    # A step: it takes two parts, so that all of the decomposition runs.
+    outline = np.array([[0.0, 0.0], [0.2, 0.0], [0.2, 0.1], [0.1, 0.1], [0.1, 0.2], [0.0, 0.2]])
+    points = np.vstack([np.column_stack([outline, np.full(6, z)]) for z in (0.0, 0.1)])
+    caps = [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
+    sides = [(k, (k + 1) % 6, 6 + (k + 1) % 6) for k in range(6)] + [(k, 6 + (k + 1) % 6, 6 + k) for k in range(6)]
+    top = [(6 + a, 6 + b, 6 + c) for a, b, c in caps]
+    faces = [(a, c, b) for a, b, c in caps] + top + sides
+    with compiling("the decomposition of meshes", 3.0), contextlib.suppress(MissingPackage):
+        # If a package is missing, a mesh will be refused with that reason.
+        decompose(TriangleMesh(points, np.array(faces, dtype=np.int64)))
+
+
 def free_cells(triangles: Array) -> tuple[Array, Array]:
     """Cells of a grid around a surface that are connected with its outside.
 
@@ -95,21 +111,26 @@ def free_cells(triangles: Array) -> tuple[Array, Array]:
     # The surface passes through occupied cells, on average through their middle.
     distances = ndimage.distance_transform_edt(free) * edge - 0.5 * edge
     index = np.argwhere(free & (distances > 0.5 * edge))
-    return origin + edge * index, distances[tuple(index.T)]
+    return np.ascontiguousarray(origin + edge * index), distances[tuple(index.T)]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _mark_surface(triangles: Array, origin: Array, edge: float, occupied: NDArray[np.bool_]) -> None:
     """Mark every cell that a lattice on each triangle, half a cell wide, meets."""
+    cell = np.empty(3, dtype=np.int64)
     for t in range(len(triangles)):
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
-        longest = max(np.sum((b - a) ** 2), np.sum((c - a) ** 2), np.sum((c - b) ** 2)) ** 0.5
-        steps = int(2.0 * longest / edge) + 1
+        longest = 0.0
+        for start, end in ((a, b), (a, c), (b, c)):
+            x, y, z = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+            longest = max(longest, x * x + y * y + z * z)
+        steps = int(2.0 * longest**0.5 / edge) + 1
         for i in range(steps + 1):
             for j in range(steps + 1 - i):
-                x = a + (i / steps) * (b - a) + (j / steps) * (c - a)
-                cell = (x - origin) / edge + 0.5
-                occupied[int(cell[0]), int(cell[1]), int(cell[2])] = True
+                for k in range(3):
+                    x = a[k] + (i / steps) * (b[k] - a[k]) + (j / steps) * (c[k] - a[k])
+                    cell[k] = int((x - origin[k]) / edge + 0.5)
+                occupied[cell[0], cell[1], cell[2]] = True
 
 
 @dataclass(frozen=True, eq=False)

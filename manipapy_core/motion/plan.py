@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import ik, kinematics
+from ..compile_notice import compiling
 from ..errors import InputError
 from ..geometry import Checker, WorldSnapshot
 from ..model.chain import Chain
@@ -317,13 +318,13 @@ CONSTRAINTS = "path constraints"
 
 
 def warm_up(checker: Checker) -> None:
-    """Runs every compiled function once: half a minute after installation, a second or two in a new process.
+    """Runs every compiled function once: ten seconds after installation, a second or two in a new process.
 
     `plan` does this at its first call, before its timeout counts; a node does it when it is configured.
     """
     chain = checker.body.chain
     name = f"{chain.robot_name}/{chain.base}/{chain.tip}/{chain.n}"
-    with _lock:
+    with _lock, compiling("motion planning", 12.0):
         if name in _ready:
             return
         low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
@@ -348,7 +349,7 @@ def warm_up(checker: Checker) -> None:
 
 def warm_up_constraints(checker: Checker) -> None:
     """Loads the compiled code of path constraints, which is the same for all robots."""
-    with _lock:
+    with _lock, compiling("path constraints", 7.0):
         if CONSTRAINTS in _ready:
             return
         chain = checker.body.chain

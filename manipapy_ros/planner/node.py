@@ -20,7 +20,7 @@ from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics
 from manipapy_core.errors import InputError
-from manipapy_core.geometry import Checker, RobotBody
+from manipapy_core.geometry import Checker, RobotBody, decomposition
 from manipapy_core.model import srdf_text
 from manipapy_core.model.semantics import group_of, semantics_of
 from manipapy_core.motion import PlanResult, warm_up
@@ -33,7 +33,6 @@ from ..client.session import RosSession
 from ..common import qos
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
-from ..common.object_messages import warm_up_meshes
 from ..common.params import Param, Values
 from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, compile_kernels
@@ -96,7 +95,7 @@ class PlannerNode(ManagedNode):
         checker = Checker(RobotBody.build(model.robot, model.chain), self._world.world)
         warm_up(checker)
         warm_up_constraints(checker)
-        warm_up_meshes()
+        decomposition.warm_up()
         self._requests = Requests(model, checker, _defaults(values), _named(model, values))
         self._drawn_version, self._drawn = -1, frozenset[str]()
         self._stale = False
