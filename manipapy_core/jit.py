@@ -70,7 +70,7 @@ class _Part(CPUDispatcher):
         self.overloads[tuple(result.signature.args)] = result
 
 
-class _EntryCompiler(_FunctionCompiler):
+class _EntryCompiler(_FunctionCompiler):  # type: ignore[misc]
     """Makes the entry by which Python calls a function."""
 
     def __init__(self, part: _Part):

@@ -28,10 +28,6 @@ def shifted(x, k):
         raise ValueError("k is too large")
     return x + k
 
-@njit(cache=True)
-def power(x, n):
-    return 1.0 if n == 0 else x * power(x, n - 1)
-
 @njit(cache=True, nogil=True)
 def pair(x):
     out = np.empty(2)
@@ -97,7 +93,7 @@ def test_only_what_python_calls_is_translated_to_machine_code_and_kept(tmp_path,
     assert kept == {"parts.total"}
     # All constants are numbers of one type.
     assert len(parts_of(module.shifted)) == 1
-    assert module.pair(1.0).tolist() == [2.0, 3.0] and module.power(2.0, 5) == 32.0
+    assert module.pair(1.0).tolist() == [2.0, 3.0]
     assert len(parts_of(module.pair)) == 1
     again = load(tmp_path / "parts.py", PARTS)
     assert again.total(2.0) == 9.0 and sum(again.total.stats.cache_hits.values()) == 1
@@ -110,3 +106,17 @@ def test_an_error_of_a_part_reaches_python(tmp_path, monkeypatch):
     for function in (module.shifted, module.total):
         with pytest.raises(ValueError, match="k is too large"):
             function(1.0, 3)
+
+
+def test_a_function_that_calls_itself_is_compiled_too():
+    @njit(cache=False)
+    def power(x, n):
+        if n == 0:
+            return 1.0
+        return x * power(x, n - 1)
+
+    @njit(cache=False)
+    def cube(x):
+        return power(x, 3)
+
+    assert power(2.0, 5) == 32.0 and cube(2.0) == 8.0
