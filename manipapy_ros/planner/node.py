@@ -10,6 +10,7 @@ process is MoveIt's interface to it (`planner/move_group`).
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Sequence
 
@@ -94,8 +95,9 @@ class PlannerNode(ManagedNode):
         self._load_scene(str(values["scene"]), bool(values["scene_movable"]))
         checker = Checker(RobotBody.build(model.robot, model.chain), self._world.world)
         warm_up(checker)
-        warm_up_constraints(checker)
         decomposition.warm_up()
+        # Few requests have path constraints; the first one waits for this thread if it has to.
+        threading.Thread(target=warm_up_constraints, args=(checker,), name="compilation", daemon=True).start()
         self._requests = Requests(model, checker, _defaults(values), _named(model, values))
         self._drawn_version, self._drawn = -1, frozenset[str]()
         self._stale = False
