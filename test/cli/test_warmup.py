@@ -14,6 +14,7 @@ from manipapy_core.errors import MissingPackage
 from manipapy_core.model import arm_chain
 
 
+@pytest.mark.slow
 def test_every_part_is_compiled_and_its_time_is_printed():
     shown = CliRunner().invoke(app, ["warmup", "--robot", "ur5"], env={"COLUMNS": "120"})
     assert shown.exit_code == 0, shown.output
