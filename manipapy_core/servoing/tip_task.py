@@ -11,8 +11,8 @@ All of it is written in tip axes: weights are the same in all directions, so sin
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -42,9 +42,9 @@ DAMPING = 1e-5
 """Cost of a velocity other than the preferred one, beside that of a twist other than the target."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class TipTask:
-    """min ‖J v − target‖² + ρ ‖v − preferred‖², and what is known of it."""
+    """min ‖J v − target‖² + ρ ‖v − preferred‖², and what is known of it. Arrays are valid until the next task."""
 
     H: Array
     """½ vᵀ H v + fᵀ v, shape (n, n)."""
@@ -71,11 +71,16 @@ class TipTasks:
     """
 
     def __init__(self, chain: Chain, settings: ServoSettings, speed: Array, acceleration: Array):
-        self._acceleration = acceleration
-        self._speed, self._threshold, self._length = speed, settings.singular_threshold, settings.length
-        self._kernel = kernels_of(chain).body_jacobian
-        s = settings
-        self._gains = np.array([s.length, s.singular_threshold, s.path_gain, s.path_tolerance, s.path_leash])
+        n, s = chain.n, settings
+        self._speed, self._acceleration = speed, acceleration
+        self.gains = np.array([s.length, s.singular_threshold, s.path_gain, s.path_tolerance, s.path_leash])
+        """Length, threshold of singular values, gain, tolerance and leash of the path."""
+        self._batch = kernels_of(chain).body_jacobian.entries(np.dtype(np.float64)).batch
+        # The configuration itself, then one beside it for every joint.
+        self._steps = PROBE * np.concatenate([np.zeros((1, n)), np.eye(n)])
+        self._probes, self._jacobians = np.empty((n + 1, n)), np.empty((n + 1, 6, n))
+        self._part, self._escape = np.empty(6), np.empty(n)
+        self._task = TipTask(np.empty((n, n)), np.empty(n), self._jacobians[0], 1.0, False, np.empty(6))
 
     def task(self, q: Array, qd: Array, pose: Array, twist: Array, reference: Array, pull: Array) -> TipTask:
         """The task of one cycle.
@@ -88,177 +93,258 @@ class TipTasks:
             reference: T_base_path: where the path of the commands leads; the pose itself for none.
             pull: Joint velocity for joints that the tip leaves free, shape (n,).
         """
-        J, H, f, lost, u, n, numbers = self._solve(q, pose, twist, reference, pull)
-        fit, is_lost, sigma, along, size = numbers
-        if sigma < BRAKE_BELOW and abs(along) > SHARE_LOST * size:
-            gradient = self._gradient(q, sigma, u, n)
-            leaves, escape, kept = self._near_singularity(
-                gradient, sigma, n, along, abs(along) / size, qd, bool(is_lost)
-            )
-            part = (1.0 - kept) * along * _in_base(pose, u, self._length)
-            if leaves:
-                # On its way out the arm keeps the direction: what is not lost waits for what is.
-                twist = kept * twist + part
-            elif kept < 1.0:
-                twist, lost, is_lost = twist - part, lost + part, 1.0
+        np.add(q, self._steps, out=self._probes)
+        self._batch(self._probes, self._jacobians)
+        self._jacobians[:, :3] *= self.gains[0]
+        task = self._task
+        U, sigma, Vt = np.linalg.svd(task.J)
+        rest = reference, pull, self._speed, self.gains, task.H, task.f, task.lost
+        task.fit, task.is_lost, along, size = _task(task.J, U, sigma, Vt, pose, twist, *rest)
+        if sigma[-1] < BRAKE_BELOW and abs(along) > SHARE_LOST * size:
+            leaves, kept = _near_singularity(
+                self._jacobians, U, sigma, Vt, pose, along, size, qd, task.is_lost, self._speed, self._acceleration,
+                self.gains, self._part, self._escape,
+            )  # fmt: skip
             if leaves or kept < 1.0:
-                J, H, f, _, _, _, _ = self._solve(q, pose, twist, reference, pull)
-                f -= DAMPING * escape
-        return TipTask(H, f, J, float(fit), bool(is_lost), lost)
+                lost = task.lost.copy()
+                # On its way out the arm keeps the direction: what is not lost waits for what is.
+                twist = kept * twist + self._part if leaves else twist - self._part
+                task.fit, _, _, _ = _task(task.J, U, sigma, Vt, pose, twist, *rest)
+                task.f -= DAMPING * self._escape
+                task.lost[:] = lost if leaves else lost + self._part
+                task.is_lost = True
+        return task
 
-    def _solve(self, q: Array, pose: Array, twist: Array, reference: Array, pull: Array) -> tuple[Any, ...]:
-        return _task(self._kernel.run(q), pose, twist, reference, pull, self._speed, self._gains)
 
-    def _gradient(self, q: Array, sigma: float, u: Array, n: Array) -> Array:
-        """Derivative of the smallest singular value by q, shape (n,)."""
-        beside = self._kernel.run(q + PROBE * np.eye(len(q)))
-        beside[:, :3] *= self._length
-        return (u @ (beside @ n).T - sigma) / PROBE
+@njit(cache=True, nogil=True)
+def _near_singularity(  # type: ignore[no-untyped-def]
+    jacobians, U, sigmas, Vt, pose, along, size, qd, is_lost, speed, acceleration, gains, part, escape
+):
+    """Whether the arm leaves a singularity, and the share of the twist along the lost direction that is kept.
 
-    def _near_singularity(
-        self, gradient: Array, sigma: float, n: Array, along: float, share: float, qd: Array, is_lost: bool
-    ) -> tuple[bool, Array, float]:
-        """Whether the arm leaves a singularity, its joint velocity for that, and the share of the twist along the lost
-        direction that is kept.
-        """
-        curvature, none = float(gradient @ n), np.zeros_like(n)
-        if curvature * along < 0.0 and abs(curvature) > FLAT:
-            # Beyond the singularity the direction is impossible: the arm must be able to stop in front of it.
-            room = sigma / abs(curvature)
-            allowed = (
-                BRAKE_SHARE * (2.0 * room * float(np.min(self._acceleration / np.maximum(np.abs(n), 1e-6)))) ** 0.5
-            )
-            wanted = abs(along) / max(sigma, 1e-6)
-            return False, none, min(1.0, allowed / wanted)
-        if not is_lost or sigma >= self._threshold:
-            return False, none, 1.0
+    Args:
+        jacobians: Weighted, at the configuration and `PROBE` beside it for every joint, shape (n + 1, 6, n).
+        along: Twist along the lost direction.
+        size: Of the twist.
+        part: What is not kept is written here, in base axes, shape (6,).
+        escape: The joint velocity that leads out is written here, shape (n,).
+    """
+    length, threshold = gains[0], gains[1]
+    last, count = len(sigmas) - 1, len(qd)
+    sigma, curvature, square, steepest, forward = sigmas[last], 0.0, 0.0, 0.0, 0.0
+    gradient = np.empty(count)
+    slowest = np.inf
+    for j in range(count):
+        value = 0.0
+        for r in range(6):
+            for k in range(count):
+                value += U[r, last] * jacobians[j + 1, r, k] * Vt[last, k]
+        gradient[j], escape[j] = (value - sigma) / PROBE, 0.0
+        curvature += gradient[j] * Vt[last, j]
+        square += gradient[j] * gradient[j]
+        steepest = max(steepest, abs(gradient[j]))
+        forward += qd[j] * Vt[last, j]
+        slowest = min(slowest, acceleration[j] / max(abs(Vt[last, j]), 1e-6))
+    leaves, kept, most = False, 1.0, 0.0
+    if curvature * along < 0.0 and abs(curvature) > FLAT:
+        # Beyond the singularity the direction is impossible: the arm must be able to stop in front of it.
+        allowed = BRAKE_SHARE * math.sqrt(2.0 * sigma / abs(curvature) * slowest)
+        kept = min(1.0, allowed * max(sigma, 1e-6) / abs(along))
+    elif is_lost and sigma < threshold:
         if abs(curvature) > FLAT:
-            side = np.sign(along) if sigma > 1e-6 or abs(qd @ n) < 1e-6 else np.sign(qd @ n)
-            direction, speed = side * n, min(1.0, (abs(along) / abs(curvature)) ** 0.5)
-        elif np.abs(gradient).max() > FLAT and sigma < 0.5 * self._threshold:
-            direction, speed = gradient / np.linalg.norm(gradient), 0.5 * share
-            if qd @ direction < -1e-3:
-                direction = -direction  # it comes from the other side
-        else:
-            return False, none, 1.0
-        fastest = float(np.max(np.abs(direction) / self._speed))
-        escape = direction * (1.0 - sigma / self._threshold) * min(speed, ESCAPE_SPEED / fastest)
-        kept = max(sigma**2 / (sigma**2 + (0.5 * self._threshold) ** 2), SLOWEST_ESCAPE)
-        return True, escape, kept
+            decides = along if sigma > 1e-6 or abs(forward) < 1e-6 else forward
+            side, most = math.copysign(1.0, decides), min(1.0, math.sqrt(abs(along) / abs(curvature)))
+            for j in range(count):
+                escape[j] = side * Vt[last, j]
+            leaves = True
+        elif steepest > FLAT and sigma < 0.5 * threshold:
+            most, backward = 0.5 * abs(along) / size, 0.0
+            for j in range(count):
+                escape[j] = gradient[j] / math.sqrt(square)
+                backward -= qd[j] * escape[j]
+            if backward > 1e-3:
+                for j in range(count):
+                    escape[j] = -escape[j]  # it comes from the other side
+            leaves = True
+    if leaves:
+        fastest = 0.0
+        for j in range(count):
+            fastest = max(fastest, abs(escape[j]) / speed[j])
+        scale = (1.0 - sigma / threshold) * min(most, ESCAPE_SPEED / fastest)
+        for j in range(count):
+            escape[j] *= scale
+        kept = max(sigma**2 / (sigma**2 + (0.5 * threshold) ** 2), SLOWEST_ESCAPE)
+    for r in range(3):
+        part[r], part[3 + r] = 0.0, 0.0
+        for k in range(3):
+            part[r] += (1.0 - kept) * along * pose[r, k] * U[k, last] / length
+            part[3 + r] += (1.0 - kept) * along * pose[r, k] * U[3 + k, last]
+    return leaves, kept
 
 
-def _in_base(pose: Array, weighted: Array, length: float) -> Array:
-    """A weighted twist in tip axes, in base axes without weights."""
-    R = pose[:3, :3]
-    return np.concatenate([R @ weighted[:3] / length, R @ weighted[3:]])
+@njit(cache=True, nogil=True)
+def scaled_twist(twist, angular_speed, linear_speed, out):  # type: ignore[no-untyped-def]
+    """Writes a twist no faster than both speeds; returns what it was divided by."""
+    turn = math.sqrt(twist[0] * twist[0] + twist[1] * twist[1] + twist[2] * twist[2])
+    move = math.sqrt(twist[3] * twist[3] + twist[4] * twist[4] + twist[5] * twist[5])
+    too_fast = max(turn / angular_speed, move / linear_speed, 1.0)
+    for i in range(6):
+        out[i] = twist[i] / too_fast
+    return too_fast
 
 
 @njit(cache=True, nogil=True)
 def rotation_log(R, out):  # type: ignore[no-untyped-def]
-    """Writes the rotation vector of a rotation matrix."""
+    """Writes the rotation vector of a rotation matrix into the first three elements."""
     x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     w = R[0, 0] + R[1, 1] + R[2, 2]
     # The largest component of the quaternion (w, x, y, z), squared times four, is the safe one to divide by.
-    squares = np.array([1.0 + w, 1.0 + 2.0 * R[0, 0] - w, 1.0 + 2.0 * R[1, 1] - w, 1.0 + 2.0 * R[2, 2] - w])
-    k = np.argmax(squares)
-    if k == 0:
-        q0, q1, q2, q3 = squares[0], x, y, z
-    elif k == 1:
-        q0, q1, q2, q3 = x, squares[1], R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]
-    elif k == 2:
-        q0, q1, q2, q3 = y, R[0, 1] + R[1, 0], squares[2], R[1, 2] + R[2, 1]
+    ww, xx, yy, zz = 1.0 + w, 1.0 + 2.0 * R[0, 0] - w, 1.0 + 2.0 * R[1, 1] - w, 1.0 + 2.0 * R[2, 2] - w
+    if ww >= xx and ww >= yy and ww >= zz:
+        q0, q1, q2, q3 = ww, x, y, z
+    elif xx >= yy and xx >= zz:
+        q0, q1, q2, q3 = x, xx, R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]
+    elif yy >= zz:
+        q0, q1, q2, q3 = y, R[0, 1] + R[1, 0], yy, R[1, 2] + R[2, 1]
     else:
-        q0, q1, q2, q3 = z, R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], squares[3]
+        q0, q1, q2, q3 = z, R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], zz
     if q0 < 0.0:
         q0, q1, q2, q3 = -q0, -q1, -q2, -q3
-    length = (q1 * q1 + q2 * q2 + q3 * q3) ** 0.5
-    factor = 2.0 / q0 if length < 1e-9 * q0 else 2.0 * np.arctan2(length, q0) / length
+    length = math.sqrt(q1 * q1 + q2 * q2 + q3 * q3)
+    factor = 2.0 / q0 if length < 1e-9 * q0 else 2.0 * math.atan2(length, q0) / length
     out[0], out[1], out[2] = factor * q1, factor * q2, factor * q3
 
 
 @njit(cache=True, nogil=True)
-def rotation_exp(w):  # type: ignore[no-untyped-def]
-    """Rotation matrix of a rotation vector."""
-    angle = (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) ** 0.5
-    R = np.eye(3)
-    if angle < 1e-12:
-        return R
-    x, y, z = w[0] / angle, w[1] / angle, w[2] / angle
-    s, c = np.sin(angle), 1.0 - np.cos(angle)
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return R + s * K + c * (K @ K)
+def rotation_exp(w, out):  # type: ignore[no-untyped-def]
+    """Writes the rotation matrix of the rotation vector in the first three elements, shape (3, 3)."""
+    angle = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    x, y, z = 0.0, 0.0, 0.0
+    if angle >= 1e-12:
+        x, y, z = w[0] / angle, w[1] / angle, w[2] / angle
+    s, c = math.sin(angle), 1.0 - math.cos(angle)
+    # 1 + s K + c K², with K the matrix of the cross product with the axis
+    out[0, 0], out[0, 1], out[0, 2] = 1.0 - c * (y * y + z * z), c * x * y - s * z, c * x * z + s * y
+    out[1, 0], out[1, 1], out[1, 2] = c * x * y + s * z, 1.0 - c * (x * x + z * z), c * y * z - s * x
+    out[2, 0], out[2, 1], out[2, 2] = c * x * z - s * y, c * y * z + s * x, 1.0 - c * (x * x + y * y)
 
 
 @njit(cache=True, nogil=True)
-def path_error(pose, reference, length, leash):  # type: ignore[no-untyped-def]
-    """Rotation vector and offset from the tip to its path, in base axes, no longer than the leash; shape (6,)."""
-    error = np.empty(6)
-    rotation_log(np.ascontiguousarray(reference[:3, :3]) @ np.ascontiguousarray(pose[:3, :3]).T, error[:3])
-    error[3:] = reference[:3, 3] - pose[:3, 3]
-    longest = max(np.linalg.norm(error[:3]) * length, np.linalg.norm(error[3:])) / leash
-    return error / max(longest, 1.0)
+def _product(A, B, out):  # type: ignore[no-untyped-def]
+    """Writes the product of two rotations; of poses the rotations count."""
+    for r in range(3):
+        for c in range(3):
+            out[r, c] = A[r, 0] * B[0, c] + A[r, 1] * B[1, c] + A[r, 2] * B[2, c]
 
 
 @njit(cache=True, nogil=True)
-def move_path(pose, reference, twist, achieved, length, leash, dt):  # type: ignore[no-untyped-def]
-    """Moves the path on by the part of the twist that is achieved, all in base axes."""
-    progress, size = 0.0, 1e-12
+def path_error(pose, reference, length, leash, error):  # type: ignore[no-untyped-def]
+    """Writes rotation vector and offset from the tip to its path, in base axes, no longer than the leash; (6,)."""
+    R = np.empty((3, 3))
+    for r in range(3):
+        for c in range(3):
+            R[r, c] = (
+                reference[r, 0] * pose[c, 0] + reference[r, 1] * pose[c, 1] + reference[r, 2] * pose[c, 2]
+            )  # fmt: skip
+    rotation_log(R, error)
+    angle, distance = 0.0, 0.0
+    for r in range(3):
+        error[3 + r] = reference[r, 3] - pose[r, 3]
+        angle += error[r] * error[r]
+        distance += error[3 + r] * error[3 + r]
+    longest = max(max(math.sqrt(angle) * length, math.sqrt(distance)) / leash, 1.0)
     for i in range(6):
-        weight = length * length if i < 3 else 1.0
-        progress += weight * achieved[i] * twist[i]
-        size += weight * twist[i] * twist[i]
-    moved = min(max(progress / size, 0.0), 1.0) * dt * twist
-    error = path_error(pose, reference, length, leash)
-    R = rotation_exp(moved[:3]) @ (rotation_exp(error[:3]) @ np.ascontiguousarray(pose[:3, :3]))
+        error[i] /= longest
+
+
+@njit(cache=True, nogil=True)
+def move_path(pose, reference, twist, J, qd, gains, dt):  # type: ignore[no-untyped-def]
+    """Moves the path on by the part of a twist in base axes that a joint velocity achieves."""
+    length, leash = gains[0], gains[4]
+    wanted, progress, size = np.empty(6), 0.0, 1e-12
+    _in_tip(pose, twist, length, wanted)
+    for i in range(6):
+        for j in range(len(qd)):
+            progress += J[i, j] * qd[j] * wanted[i]
+        size += wanted[i] * wanted[i]
+    share = min(max(progress / size, 0.0), 1.0) * dt
+    moved, error = np.empty(6), np.empty(6)
+    for i in range(6):
+        moved[i] = share * twist[i]
+    path_error(pose, reference, length, leash, error)
+    turn, turned = np.empty((3, 3)), np.empty((3, 3))
+    rotation_exp(error, turn)
+    _product(turn, pose, turned)
+    rotation_exp(moved, turn)
+    _product(turn, turned, reference)
     for r in range(3):
         reference[r, 3] = pose[r, 3] + error[3 + r] + moved[3 + r]
-        for c in range(3):
-            reference[r, c] = R[r, c]
 
 
 @njit(cache=True, nogil=True)
-def _task(J, pose, twist, reference, pull, speed, gains):  # type: ignore[no-untyped-def]
-    length, threshold, gain, tolerance, leash = gains
-    n = J.shape[1]
-    Rt = np.ascontiguousarray(pose[:3, :3].T)
-    weights = np.array([length, length, length, 1.0, 1.0, 1.0])
-    for r in range(6):
-        J[r] *= weights[r]
-    wanted, error = np.empty(6), path_error(pose, reference, length, leash)
-    wanted[:3], wanted[3:] = Rt @ twist[:3], Rt @ twist[3:]
-    correction = np.empty(6)
-    correction[:3], correction[3:] = Rt @ error[:3], Rt @ error[3:]
-    wanted *= weights
-    correction *= gain * weights
-    U, sigma, Vt = np.linalg.svd(J)
-    rank = len(sigma)
-    along, back = U.T @ wanted, U.T @ correction
-    followed, returned, damped_along = np.zeros(6), np.zeros(6), np.zeros(rank)
+def _in_tip(pose, twist, length, out):  # type: ignore[no-untyped-def]
+    """Writes a twist in base axes as a weighted one in tip axes."""
+    for r in range(3):
+        out[r] = length * (pose[0, r] * twist[0] + pose[1, r] * twist[1] + pose[2, r] * twist[2])
+        out[3 + r] = pose[0, r] * twist[3] + pose[1, r] * twist[4] + pose[2, r] * twist[5]
+
+
+@njit(cache=True, nogil=True)
+def _task(J, U, sigma, Vt, pose, twist, reference, pull, speed, gains, H, f, lost):  # type: ignore[no-untyped-def]
+    """Writes H, f and what is lost, and returns fit, whether much is lost, the twist along the last direction, and its
+    size; from the singular value decomposition of the weighted Jacobian.
+    """
+    length, threshold, gain, tolerance, leash = gains[0], gains[1], gains[2], gains[3], gains[4]
+    n, rank = J.shape[1], len(sigma)
+    wanted, correction, error = np.empty(6), np.empty(6), np.empty(6)
+    path_error(pose, reference, length, leash, error)
+    _in_tip(pose, twist, length, wanted)
+    _in_tip(pose, error, length, correction)
+    followed, returned, preferred = np.zeros(6), np.zeros(6), np.zeros(n)
+    along, back, damped = np.zeros(rank), np.zeros(rank), np.zeros(rank)
     for i in range(rank):
+        for r in range(6):
+            along[i] += U[r, i] * wanted[r]
+            back[i] += U[r, i] * gain * correction[r]
         near = max(1.0 - (sigma[i] / threshold) ** 2, 0.0)
-        inverse = sigma[i] / (sigma[i] ** 2 + near * (0.5 * threshold) ** 2 + 1e-12)
-        followed += U[:, i] * (sigma[i] * inverse * along[i])
-        returned += U[:, i] * (sigma[i] * inverse * back[i])
-        damped_along[i] = inverse
-    missing, size = wanted - followed, np.linalg.norm(wanted)
-    lag = np.linalg.norm(returned) / gain
+        damped[i] = sigma[i] / (sigma[i] ** 2 + near * (0.5 * threshold) ** 2 + 1e-12)
+        for r in range(6):
+            followed[r] += U[r, i] * (sigma[i] * damped[i] * along[i])
+            returned[r] += U[r, i] * (sigma[i] * damped[i] * back[i])
+    size, missed, lag = 0.0, 0.0, 0.0
+    for r in range(6):
+        size += wanted[r] * wanted[r]
+        missed += (wanted[r] - followed[r]) ** 2
+        lag += returned[r] * returned[r]
+    size, missed, lag = math.sqrt(size), math.sqrt(missed), math.sqrt(lag) / gain
     slow = max(1.0 / (1.0 + (lag / tolerance) ** 2), SLOWEST)
-    preferred = np.zeros(n)
     for i in range(rank):
-        preferred += Vt[i] * (damped_along[i] * (slow * along[i] + back[i]))
+        for j in range(n):
+            preferred[j] += Vt[i, j] * (damped[i] * (slow * along[i] + back[i]))
     fastest = 0.0
     for j in range(n):
         fastest = max(fastest, abs(preferred[j]) / speed[j])
     fit = 1.0 / fastest if fastest > 1.0 else 1.0
-    preferred *= fit
-    for i in range(6, n):
-        preferred += Vt[i] * np.sum(Vt[i] * pull)
-    target = fit * (slow * followed + returned)
-    H, f = J.T @ J, -(J.T @ target) - DAMPING * preferred
     for j in range(n):
-        H[j, j] += DAMPING
-    lost = np.empty(6)
-    lost[:3], lost[3:] = Rt.T @ missing[:3] / length, Rt.T @ missing[3:]
-    is_lost = 1.0 if np.linalg.norm(missing) > SHARE_LOST * size else 0.0
-    numbers = (fit, is_lost, sigma[rank - 1], along[rank - 1], size)
-    return J, H, f, lost, U[:, rank - 1].copy(), Vt[rank - 1].copy(), numbers
+        preferred[j] *= fit
+    for i in range(6, n):
+        free = 0.0
+        for j in range(n):
+            free += Vt[i, j] * pull[j]
+        for j in range(n):
+            preferred[j] += free * Vt[i, j]
+    for j in range(n):
+        f[j] = -DAMPING * preferred[j]
+        for r in range(6):
+            f[j] -= J[r, j] * (fit * (slow * followed[r] + returned[r]))
+        for k in range(j + 1):
+            total = DAMPING if k == j else 0.0
+            for r in range(6):
+                total += J[r, j] * J[r, k]
+            H[j, k] = H[k, j] = total
+    for r in range(3):
+        lost[r], lost[3 + r] = 0.0, 0.0
+        for k in range(3):
+            lost[r] += pose[r, k] * (wanted[k] - followed[k]) / length
+            lost[3 + r] += pose[r, k] * (wanted[3 + k] - followed[3 + k])
+    return fit, missed > SHARE_LOST * size, along[rank - 1], size
