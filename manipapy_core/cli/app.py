@@ -89,6 +89,7 @@ def srdf(
     """Print a semantic description (SRDF) for MoveIt: groups, grippers, home, pairs of links that need no check."""
     from ..geometry import Checker, RobotBody
     from ..model import Robot, arm_chain
+    from ..model.arms import gravity_in_base
     from ..model.semantics import semantics_of
     from ..model.srdf import srdf_text
     from ..motion.home import find_home, floor_world
@@ -101,7 +102,7 @@ def srdf(
         print(f"warning: {warning}", file=sys.stderr)
     chain = arm_chain(model, base or "", tip or "")
     body = RobotBody.build(model, chain)
-    home = find_home(Checker(body, floor_world(chain, model)))
+    home = find_home(Checker(body, floor_world(chain, model)), gravity_in_base(model, chain))
     print(srdf_text(semantics_of(model, chain, body.ignored, home)), end="")
 
 

@@ -9,11 +9,13 @@ import numpy as np
 
 from .. import kinematics, lie
 from ..control import ArmController, ControllerSettings, Outcome
+from ..dynamics import GRAVITY
 from ..errors import ManipapyError
 from ..geometry import Checker, Sphere, World
 from ..model import Chain, Robot, SphereGeometry
 from ..model.arms import gravity_in_base
 from ..motion import PlanResult, plan
+from ..motion.verify import chain_efforts
 from ..sim import DriveMode, SceneObject, SimWorld
 from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
@@ -29,6 +31,8 @@ SETTLE = 4.0
 """Time after the trajectory for the goal to be settled [s]."""
 SPEED = 0.5
 """Share of the velocity and acceleration limits."""
+EFFORT = 0.9
+"""Share of the effort limits that the motion needs at most; friction and feedback take the rest."""
 CLEARANCE = 0.01
 """Distance that the motion keeps, where home and goal allow it [m]; PyBullet adds 1 mm to shapes."""
 CHECK_EVERY = 10
@@ -70,8 +74,11 @@ class ExecutedMotion:
     """Executed states that were checked."""
 
 
-def plan_first_motion(checker: Checker, world: World, home: Array) -> PlannedFirstMotion:
+def plan_first_motion(checker: Checker, world: World, home: Array, *, gravity: Array = GRAVITY) -> PlannedFirstMotion:
     """Plan from home to a random free goal; a ball is put on the straight path of the tip where it leaves both free.
+
+    Args:
+        gravity: In the base frame [m/s²], shape (3,).
 
     Raises:
         NoMotion: No goal was reached.
@@ -87,10 +94,19 @@ def plan_first_motion(checker: Checker, world: World, home: Array) -> PlannedFir
         free = goals[~checker.padded(padding).check(goals)]
         if len(free) and not checker.padded(padding).check(home[None])[0]:
             break
+    needed = chain_efforts(chain, gravity)
     for goal in free:
         obstacle = _add_obstacle(checker.padded(padding), world, chain, home, goal)
         result = plan(
-            checker, home, goal, timeout=10.0, padding=padding, velocity_scaling=SPEED, acceleration_scaling=SPEED
+            checker,
+            home,
+            goal,
+            timeout=10.0,
+            padding=padding,
+            velocity_scaling=SPEED,
+            acceleration_scaling=SPEED,
+            effort_limits=True,
+            efforts=lambda q, qd, qdd: needed(q, qd, qdd) / EFFORT,
         )
         if result.trajectory is not None and result.trajectory.duration > 0.0:
             return PlannedFirstMotion(result, result.trajectory, goal, obstacle)
@@ -119,14 +135,14 @@ def simulate(
     *,
     on_state: Callable[[float, Array, float], None] = lambda time, q, error: None,
 ) -> ExecutedMotion:
-    """Execute a planned motion by computed torque in PyBullet.
+    """Execute a planned motion by computed torque in the simulation.
 
     Args:
         checker: Checks the executed states.
         on_state: Called with time [s], positions [rad or m] and tracking error now and then.
 
     Raises:
-        ManipapyError: PyBullet is not installed, or cannot load the robot.
+        ManipapyError: No physics engine is installed, or it cannot load the robot.
     """
     chain = checker.body.chain
     controller = ArmController(

@@ -185,6 +185,7 @@ def _set_up(
     """Write the folder and make the first motion, with the robot as everyone else will read it: from the folder."""
     from ..geometry import Checker
     from ..model import arm_chain
+    from ..model.arms import gravity_in_base
     from ..motion.home import find_home, floor_world
     from .robot_setup import read_description, write_description, write_parameters
 
@@ -195,7 +196,7 @@ def _set_up(
     world = floor_world(chain, robot)
     checker = Checker(_collision_body(report, robot, chain), world)
     with report.step("home") as lines:
-        home = find_home(checker)
+        home = find_home(checker, gravity_in_base(robot, chain))
         lines.append(" ".join(f"{value:.4g}" for value in home))
     with report.step("folder") as lines:
         write_parameters(folder, robot, chain, checker.body, home, ignore_missing_meshes)
@@ -223,10 +224,11 @@ def _collision_body(report: _Report, robot: Robot, chain: Chain) -> RobotBody:
 
 
 def _first_motion(report: _Report, robot: Robot, checker: Checker, world: World, home: Array) -> PlannedFirstMotion:
+    from ..model.arms import gravity_in_base
     from .first_motion import NoMotion, plan_first_motion, simulate
 
     with report.step("plan") as lines:
-        planned = plan_first_motion(checker, world, home)
+        planned = plan_first_motion(checker, world, home, gravity=gravity_in_base(robot, checker.body.chain))
         around = "" if planned.obstacle is None else " around a ball in the way"
         lines.append(
             f"{planned.trajectory.duration:.2f} s from home{around}, planned in "

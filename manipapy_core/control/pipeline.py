@@ -56,6 +56,8 @@ class ControlPipeline:
         """Input of the law: measured or filtered; a buffer."""
         self.tau, self._next = np.zeros(n), np.zeros(n)
         """Efforts sent to the arm [N m or N]; during a tick, those of the last tick."""
+        self._friction, self._balanced, self._net = np.zeros(n), np.zeros(n), np.zeros(n)
+        """Part of `tau` that balances joint friction, its change in a tick, and the rest of `tau` [N m or N]."""
         self.verdict: Verdict = PASSED
         self.seeded = False
         """False until the first joint state has arrived."""
@@ -185,6 +187,7 @@ class ControlPipeline:
         if guard.held is not None:
             verdict = guard.held
             guard.limit(self.hold.step(step), self.tau, step, self._next)
+            np.copyto(self._friction, self.hold.friction_effort)
         self.tau, self._next = self._next, self.tau
         self.verdict, self._guard_speed = verdict, verdict.speed
         # Efforts from prediction alone drift away from the real arm. From here on the far side must hold it by its own
@@ -231,9 +234,15 @@ class ControlPipeline:
     def hold_tick(self) -> None:
         """A tick that only holds, after an exception in the normal one."""
         period = self.settings.period
-        self.hold.predict(self.tau, period)
+        self._predict(period)
         self.guard.limit(self.hold.step(period), self.tau, period, self._next)
+        np.copyto(self._friction, self.hold.friction_effort)
         self.tau, self._next = self._next, self.tau
+
+    def _predict(self, dt: float) -> None:
+        """Predicts the state under the efforts sent, without those that joint friction takes."""
+        np.subtract(self.tau, self._friction, self._net)
+        self.hold.predict(self._net, dt)
 
     def _seed(self) -> bool:
         """Starts from the measured state: an arm at rest is held, a moving arm is slowed down; False: it cannot be."""
@@ -249,6 +258,7 @@ class ControlPipeline:
         if not np.isfinite(efforts).all():
             return False
         np.clip(efforts, -limit, limit, self.tau)
+        np.copyto(self._friction, self.hold.friction_effort)
         return True
 
     def _resume(self) -> None:
@@ -259,7 +269,7 @@ class ControlPipeline:
     def _update_state(self, dt: float, measured: bool, new: bool) -> None:
         """Updates the input of the law from a new measurement, or by prediction if there is none."""
         if not new:
-            self.hold.predict(self.tau, dt)
+            self._predict(dt)
         back, self._predicting = self._predicting and measured, not measured
         if back and self.guard.holding:
             # The arm is not exactly where it was predicted to be; hold it where it is.
@@ -293,7 +303,13 @@ class ControlPipeline:
         elif verdict.action is Action.SLOW:
             self.guard.limit(tau, last, step, self._next)
         if verdict.action < HOLD:
-            peak = self.speed_ahead.peak(now, max(now - self._stamp, 0.0), state, self._next, last)
+            np.subtract(law.friction_effort, self._friction, self._balanced)
+            if verdict is not PASSED:
+                # A clipped change is friction to the same share.
+                wanted, given = tau - last, self._next - last
+                self._balanced *= np.divide(given, wanted, out=np.ones_like(given), where=wanted != 0.0)
+            np.add(self._friction, self._balanced, self._friction)
+            peak = self.speed_ahead.peak(now, max(now - self._stamp, 0.0), state, self._next, last, self._balanced)
             ahead = self.guard.check_speed_ahead(state, peak)
             return verdict if ahead is PASSED else ahead
         return verdict

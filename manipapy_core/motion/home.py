@@ -1,10 +1,10 @@
-"""A home position: free of collisions, away from singularities and limits."""
+"""A home position: free of collisions, within the efforts, away from singularities and limits."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .. import singularity
+from .. import dynamics, singularity
 from ..errors import InputError
 from ..geometry import Checker, Plane, World
 from ..model.chain import Chain
@@ -14,6 +14,8 @@ from ..typing import Array
 HOME_CANDIDATES = 4000
 HOME_CLEARANCE = 0.02
 """Distance that home keeps to the floor and to other links, where possible [m]."""
+HOME_EFFORT = 0.8
+"""Share of the effort limits that holds the arm at home, where possible: a motion from there needs some too."""
 HOME_STEP = 0.1
 """Home positions are multiples of this [rad or m]."""
 _FLOOR = "floor"
@@ -38,8 +40,11 @@ def floor_world(chain: Chain, robot: Robot) -> World:
     return world
 
 
-def find_home(checker: Checker) -> Array:
+def find_home(checker: Checker, gravity: Array = dynamics.GRAVITY) -> Array:
     """A configuration that collides with nothing, away from singularities and limits [rad or m], shape (n,).
+
+    Args:
+        gravity: In the base frame [m/s²], shape (3,).
 
     Raises:
         NoHome: Every sampled configuration collides.
@@ -55,6 +60,10 @@ def find_home(checker: Checker) -> Array:
             break
     else:
         raise NoHome(chain.robot_name, len(candidates))
+    weight = np.abs(dynamics.gravity_forces(chain, free, gravity=gravity))
+    held = (weight <= HOME_EFFORT * chain.limits.effort).all(axis=1)
+    if held.any():
+        free = free[held]
     dexterity = singularity.manipulability(chain, free)
     room = np.minimum(free - lower, upper - free).min(axis=1) / np.pi
     distance = np.abs(free).max(axis=1) / np.pi

@@ -22,6 +22,7 @@ from ..errors import InputError, UnknownJoint
 from ..model.chain import Chain
 from ..typing import Array
 from .errors import CommandRefused
+from .joint_friction import ImplicitFriction
 from .servo import Servo, ServoReference
 
 
@@ -134,11 +135,12 @@ class DriveState:
 
 
 class Drive:
-    """Modes, commands and watchdog of all joints of one robot, independent of PyBullet."""
+    """Modes, commands and watchdog of all joints of one robot, independent of the physics engine."""
 
     def __init__(self, chain: Chain, gravity_base: Array, time_step: float, settings: DriveSettings):
         self._chain, self._time_step = chain, time_step
         self._servo = Servo(chain, gravity_base, time_step)
+        self._friction = ImplicitFriction.of(chain, gravity_base, time_step)
         self._timeout = np.full(len(DriveMode), np.inf)
         """Maximum age of a command [s], by mode."""
         limits = chain.limits
@@ -292,9 +294,12 @@ class Drive:
         # The last acceleration was measured, so that contacts count; the model tells what the change of effort adds.
         change = qd - self._qd_before if self._qd_before is not None else self._zeros
         speed = np.abs(qd + change + self._time_step * (model[0] - model[1]))
-        # Joints that the drive holds (a light finger at its end stop) do not count.
-        # Faster already: the efforts of a controller that brakes the arm are better than a trip.
-        beyond = commanded & (speed > self._fastest) & (speed > np.abs(qd))
+        beyond = self._too_fast(speed, qd, commanded)
+        if beyond.any() and self._friction is not None:
+            # A reversal changes the effort by twice the friction, which moves nothing.
+            after, without = (self._friction.velocity_after(q, qd, each) for each in both)
+            speed = np.abs(qd + change + after - without)
+            beyond = self._too_fast(speed, qd, commanded)
         if not beyond.any():
             return False
         j = int(np.argmax(np.where(beyond, speed / self._fastest, 0.0)))
@@ -305,6 +310,13 @@ class Drive:
         )
         self._hold(np.arange(self._chain.n), HoldReason.OVERSPEED)
         return True
+
+    def _too_fast(self, speed: Array, qd: Array, commanded: np.ndarray) -> np.ndarray:
+        """Which joints would be above their speed limit and faster than now."""
+        # Joints that the drive holds (a light finger at its end stop) do not count.
+        # Faster already: the efforts of a controller that brakes the arm are better than a trip.
+        fast: np.ndarray = commanded & (speed > self._fastest) & (speed > np.abs(qd))
+        return fast
 
     def _end_trip(self, mode: DriveMode, given: Array, which: np.ndarray, measure: Measure) -> None:
         """Ends a trip if a command holds the arm and the arm rests.

@@ -10,6 +10,7 @@ import numpy as np
 from manipapy_core.errors import ManipapyError
 from manipapy_core.geometry import Checker, RobotBody
 from manipapy_core.model import RobotFolder
+from manipapy_core.model.arms import gravity_in_base
 from manipapy_core.motion.home import find_home
 
 from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, robot_from_parameters
@@ -45,7 +46,7 @@ def with_free_start(options: Options, log: Callable[[str], None]) -> Options:
         limits = model.chain.limits
         if not checker.collides(np.clip(np.zeros(model.chain.n), limits.lower, limits.upper)):
             return options
-        home = find_home(checker)
+        home = find_home(checker, gravity_in_base(model.robot, model.chain))
     except ManipapyError:
         return options
     log(f"at zero the arm collides with itself; it starts at {' '.join(f'{value:g}' for value in home)}")

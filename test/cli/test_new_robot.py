@@ -13,11 +13,14 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
+from manipapy_core import dynamics
+from manipapy_core.cli.first_motion import plan_first_motion, simulate
 from manipapy_core.cli.new_robot import new_robot
 from manipapy_core.cli.robot_setup import package_name
 from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.geometry import Checker, RobotBody
 from manipapy_core.model import Robot, RobotFolder, arm_chain
+from manipapy_core.motion.home import find_home, floor_world
 
 BOX = """<inertial><origin xyz="0 0 0.1"/><mass value="1"/>
   <inertia ixx="0.01" iyy="0.01" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial>
@@ -193,3 +196,27 @@ def test_failure_leaves_no_half_written_folder(file: Path, tmp_path: Path) -> No
 def test_bad_lock_is_refused(file: Path, word: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"--lock is '{word}'; write name:=position"):
         run(str(file), "--output", str(tmp_path / "out"), "--lock", word)
+
+
+def test_first_motion_of_a_weak_arm_keeps_its_efforts() -> None:
+    """A shoulder that cannot hold the stretched arm: home and motion stay where it can."""
+    bar = BOX.format(shape='<cylinder radius="0.03" length="0.14"/>')
+    links = "".join(f'<link name="{name}">{bar}</link>' for name in "abcd")
+    joints = "".join(
+        f"""<joint name="turn_{child}" type="revolute"><parent link="{parent}"/><child link="{child}"/>
+        <origin xyz="0 0 0.25"/><axis xyz="{axis}"/>
+        <limit lower="-2.5" upper="2.5" effort="7" velocity="2"/></joint>"""
+        for parent, child, axis in zip(("post", "a", "b", "c"), "abcd", ("0 0 1", "0 1 0", "0 1 0", "0 1 0"))
+    )
+    robot = Robot.from_urdf(f'<robot name="weak"><link name="post"/>{links}{joints}</robot>').completed()
+    chain = arm_chain(robot)
+    weight = np.abs(dynamics.gravity_forces(chain, [0.0, np.pi / 2, 0.0, 0.0]))
+    assert weight.max() > 1.2 * chain.limits.effort.max()
+    world = floor_world(chain, robot)
+    checker = Checker(RobotBody.build(robot, chain), world)
+    home = find_home(checker)
+    planned = plan_first_motion(checker, world, home)
+    needed = dynamics.inverse_dynamics(chain, *planned.trajectory.states())
+    assert (np.abs(dynamics.gravity_forces(chain, home)) <= 0.8 * chain.limits.effort).all()
+    assert (np.abs(needed) <= 0.91 * chain.limits.effort).all()
+    assert simulate(robot, checker, planned).outcome.succeeded

@@ -12,14 +12,8 @@ import pytest
 
 from ros.suites import MANIPAPY, suite
 
-ENGINES = [
-    "pybullet",
-    # Does not pass: the light wrist of the Z1 oscillates under computed torque with MuJoCo, and the drive trips.
-    pytest.param("mujoco", marks=pytest.mark.slow),
-]
 
-
-@pytest.mark.parametrize("simulator", ENGINES)
+@pytest.mark.parametrize("simulator", ["mujoco", "pybullet"])
 def test_file_of_another_maker_comes_up_and_moves(domain, simulator):
     """No acceleration limits, no tip, no parameter file: the arm is found, and what is missing is assumed and said."""
     files = importlib.metadata.files("example-robot-data") or ()

@@ -63,6 +63,11 @@ class Hold:
         return self._law.model
 
     @property
+    def friction_effort(self) -> Array:
+        """Part of the last efforts that balances joint friction [N m or N], shape (n,): a buffer."""
+        return self._law.friction_effort
+
+    @property
     def resting(self) -> bool:
         """Whether the stop profile has ended."""
         return self._time > self._profile.duration
@@ -75,7 +80,7 @@ class Hold:
         """Without a new measurement: predicts the state from the last one and the efforts sent.
 
         Args:
-            tau: [N m or N], shape (n,).
+            tau: Without what joint friction takes [N m or N], shape (n,).
             dt: Time step [s].
         """
         state = self._predicted

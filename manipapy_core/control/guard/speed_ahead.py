@@ -41,18 +41,18 @@ def peak_velocities(mechanism: Mechanism, ticks: int, loaded: bool, *values: Seq
     """Peak velocities and added accelerations of all joints; straight-line code over any scalar.
 
     Args:
-        values: q, qd, tau, efforts of the last tick, measured acceleration, what the last 0, 1, … efforts before this
-            one have added to the acceleration, one over the torque rates, time until the efforts are taken back [s];
-            then gravity and payload.
+        values: q, qd, tau, change of the efforts since the last tick that is not balanced by joint friction, measured
+            acceleration, what the last 0, 1, … changes before this one have added to the acceleration, one over the
+            torque rates, time until the efforts are taken back [s]; then gravity and payload.
     """
-    q, qd, tau, last, measured, earlier, per_rate, when, gravity = values[:9]
+    q, qd, tau, change, measured, earlier, per_rate, when, gravity = values[:9]
     n, payload = mechanism.n, values[9] if loaded else None
     rest = dynamics.inverse_dynamics(mechanism, q, qd, [0.0] * n, gravity, payload=payload)
     inertias = dynamics.loaded_inertias(mechanism, payload)
     M = dynamics.mass_matrix_rows(mechanism, joint_motions(mechanism, q), inertias)
     excess = [effort - without for effort, without in zip(tau, rest)]
     modelled = ldl.solve(M, excess)
-    added = ldl.solve(M, [effort - before for effort, before in zip(tau, last)])
+    added = ldl.solve(M, change)
     time = when[0] + 0.5 * largest(absolute(effort) * rate for effort, rate in zip(excess, per_rate))
     peaks = []
     for j in range(n):
@@ -69,7 +69,7 @@ def peak_kernel(chain: Chain, ticks: int, loaded: bool) -> Any:
     """Compiled `peak_velocities`: kernel(values…, out), out of shape (2 n,)."""
     mechanism = mechanism_of(chain)
     n = mechanism.n
-    joints = [Input(name, (n,), angle=name == "q") for name in ("q", "qd", "tau", "tau_last", "measured")]
+    joints = [Input(name, (n,), angle=name == "q") for name in ("q", "qd", "tau", "change", "measured")]
     inputs = [*joints, Input("earlier", (ticks, n)), Input("per_rate", (n,)), Input("when", (1,)), GRAVITY_INPUT]
     return compile_formula(
         f"peak_velocities_{ticks}" + ("_payload" if loaded else ""),
@@ -87,6 +87,10 @@ class SpeedAhead:
     and none if they disagree in sign: an arm that presses against a wall is not accelerated. How many of the last
     changes the measurement does not show yet is not known, so the worst case counts.
 
+    An effort that a law adds to balance joint friction moves nothing: at a reversal it changes by twice the friction
+    within a tick, which on a light wrist would be thousands of rad/s². Its changes are not counted as acceleration. If
+    the joint has less friction than described, the measured acceleration shows it.
+
     Args:
         chain: The arm.
         settings: Reaction time and torque rates.
@@ -101,7 +105,7 @@ class SpeedAhead:
         self._inputs = model.inputs
         with np.errstate(divide="ignore"):
             self._per_rate = 1.0 / settings.torque_rates(chain)
-        self._measured, self._earlier = np.zeros(n), np.zeros((ticks, n))
+        self._measured, self._earlier, self._change = np.zeros(n), np.zeros((ticks, n)), np.zeros(n)
         self._out, self._when, self._time = np.zeros(2 * n), np.zeros(1), -math.inf
         self._peak, self._added = self._out[:n], self._out[n:]
 
@@ -119,7 +123,7 @@ class SpeedAhead:
         np.subtract(state.qd, before.qd, self._measured)
         np.divide(self._measured, dt, self._measured)
 
-    def peak(self, now: float, age: float, state: State, tau: Array, last: Array) -> Array:
+    def peak(self, now: float, age: float, state: State, tau: Array, last: Array, balanced: Array) -> Array:
         """Velocities at which the joints stop to become faster [rad/s or m/s], shape (n,): a buffer.
 
         Args:
@@ -128,12 +132,15 @@ class SpeedAhead:
             state: Measured.
             tau: Efforts to be sent [N m or N], shape (n,).
             last: Efforts of the last tick [N m or N], shape (n,).
+            balanced: Part of the change between both that joint friction balances [N m or N], shape (n,).
         """
         earlier = self._earlier
         if now - self._time > self._reaction:
             earlier.fill(0.0)  # every measurement shows them
         self._time, self._when[0] = now, self._reaction + age
-        numbers = state.q, state.qd, tau, last, self._measured, earlier, self._per_rate, self._when
+        np.subtract(tau, last, self._change)
+        np.subtract(self._change, balanced, self._change)
+        numbers = state.q, state.qd, tau, self._change, self._measured, earlier, self._per_rate, self._when
         if not self._kernel(*numbers, *self._inputs, self._out):
             self._out.fill(math.nan)
         elif len(earlier) > 1:

@@ -20,7 +20,9 @@ class FrictionFeedforward:
 
     def __init__(self, chain: Chain):
         self._damping, self._friction = chain.damping, chain.friction
-        self._tau, self._share = np.zeros(chain.n), np.zeros(chain.n)
+        self._share = np.zeros(chain.n)
+        self.effort = np.zeros(chain.n)
+        """What was added last [N m or N], shape (n,); a buffer."""
 
     @classmethod
     def of(cls, chain: Chain) -> FrictionFeedforward | None:
@@ -32,6 +34,6 @@ class FrictionFeedforward:
         np.divide(qd_ref, SMOOTHING, self._share)
         np.tanh(self._share, self._share)
         np.multiply(self._friction, self._share, self._share)
-        np.multiply(self._damping, qd_ref, self._tau)
-        np.add(tau, self._tau, tau)
-        np.add(tau, self._share, tau)
+        np.multiply(self._damping, qd_ref, self.effort)
+        np.add(self.effort, self._share, self.effort)
+        np.add(tau, self.effort, tau)

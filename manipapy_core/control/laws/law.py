@@ -137,6 +137,8 @@ class Law(abc.ABC):
         defaults = self.default_gains(chain)
         self.gains: Mapping[str, Array] = checked_gains(self.name, self.GAINS, chain, defaults, gains)
         self._tau = np.zeros(chain.n)
+        self.friction_effort = np.zeros(chain.n)
+        """Part of the last efforts that balances the joint friction of the description [N m or N], shape (n,)."""
         self._prepare()
 
     def _prepare(self) -> None:  # noqa: B027

@@ -71,6 +71,8 @@ class Feedforward(PD):
         super()._prepare()
         self._model_tau = np.zeros(self.chain.n)
         self._friction = FrictionFeedforward.of(self.chain)
+        if self._friction is not None:
+            self.friction_effort = self._friction.effort
 
     def step(self, state: State, reference: Reference, dt: float) -> Array:
         tau = super().step(state, reference, dt)
@@ -103,6 +105,8 @@ class ComputedTorque(Law):
         self._kernel: Any = self.model.bind_law(self.name, desired_acceleration, ("kp", "kd"))
         self._constants = (self.gains["kp"], self.gains["kd"], *self.model.inputs)
         self._friction = FrictionFeedforward.of(self.chain)
+        if self._friction is not None:
+            self.friction_effort = self._friction.effort
 
     @property
     def has_friction(self) -> bool:

@@ -13,8 +13,8 @@ from ...model.elements import Joint, MeshGeometry
 from ...model.robot import Robot
 from ...typing import Array
 from ..engine import EngineRobot, SimContact
+from ..joint_friction import ImplicitFriction
 from .client import BulletClient, from_position_quaternion, to_position_quaternion
-from .damping import ImplicitDamping
 from .robot_file import load_robot
 
 GEAR_FORCE = 1e5
@@ -49,7 +49,8 @@ class BulletRobot(EngineRobot):
         super().__init__(name, robot, chain, T_world_base)
         self._client, self._visuals, self._name_of_body = client, visuals, name_of_body
         gravity_base = np.ascontiguousarray(self.T_world_base[:3, :3].T @ gravity_world)
-        self._damping = ImplicitDamping.of(chain, gravity_base, time_step)
+        friction = ImplicitFriction.of(chain, gravity_base, time_step)
+        self._friction = friction if friction is not None and friction.stiff else None
         self.load()
 
     def load(self) -> None:
@@ -62,7 +63,7 @@ class BulletRobot(EngineRobot):
         for index in self._moving:
             self._client.setJointMotorControl2(self.id, index, self._client.VELOCITY_CONTROL, force=0.0)
         self.set_positions(self.nearest_to_zero())
-        self._prepare_physics(damping=self._damping is None)
+        self._prepare_physics(damping=self._friction is None)
 
     def _load(self, path: str) -> int:
         client = self._client
@@ -161,8 +162,8 @@ class BulletRobot(EngineRobot):
     def apply_efforts(self, efforts: Array, q: Array, qd: Array) -> None:
         """Efforts for the next step [N m or N], shape (n,); PyBullet clears them after it."""
         client = self._client
-        if self._damping is not None:
-            efforts = self._damping.add(q, qd, efforts)
+        if self._friction is not None:
+            efforts = self._friction.efforts(q, qd, efforts)
         client.setJointMotorControlArray(self.id, self._free, client.TORQUE_CONTROL, forces=efforts.tolist())
 
     def link_pose(self, name: str) -> Array:

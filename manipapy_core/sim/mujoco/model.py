@@ -3,6 +3,14 @@
 The model is written from our own description, not from the URDF file: MuJoCo's reader merges links, drops mimic joints
 and adds its own rules for inertias. Contacts, limits, friction and mimic joints are constraints in MuJoCo, soft by
 default; here they are as hard as the time step permits.
+
+Joint damping D acts on the velocity at the end of the step, so that it is stable however stiff:
+
+    (M + h D) (qd_next − qd) / h = tau − c − g − D qd + constraint forces
+
+MuJoCo's own implicit damping solves the constraint forces with M instead of M + h D, so that a light joint moves others
+that friction should hold. Here h D is the armature, which MuJoCo adds to M from the start, and its implicit damping is
+off.
 """
 
 from __future__ import annotations
@@ -41,6 +49,10 @@ COMPLIANCE = 1e-6
 """Of these constraints, relative to what RIGID leaves: mimic joints follow to nanometres."""
 IMPEDANCE_RATIO = 10.0
 """Of friction to normal force: a grasped object does not creep."""
+TOLERANCE, LINE_SEARCH = 1e-14, (1e-10, 200)
+"""Of the solver; tolerance and most iterations of its line search. Friction this rigid is a kink of the cost that the
+search must find exactly. With MuJoCo's defaults, 1e-8 and (0.01, 50), it does not, and joints that friction should hold
+move."""
 SMALL = 1e-12
 """Mass [kg] and inertia [kg m²] of massless links while the model is compiled, because MuJoCo's compiler wants some."""
 ALL_GROUPS = 0x7FFFFFFF
@@ -112,6 +124,8 @@ class ModelBuilder:
         option.integrator = mujoco.mjtIntegrator.mjINT_EULER
         option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
         option.impratio = IMPEDANCE_RATIO
+        option.tolerance, (option.ls_tolerance, option.ls_iterations) = TOLERANCE, LINE_SEARCH
+        option.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
         self._solref = [HARDNESS * time_step, 1.0]
         self._inertias: list[tuple[str, float, Array]] = []
         self._solids: list[tuple[str, str, float, bool]] = []
@@ -197,6 +211,7 @@ class ModelBuilder:
         )
         self._joints.append(f"{key}/{joint.name}")
         added.damping = [joint.damping, 0.0, 0.0] if np.size(added.damping) > 1 else joint.damping
+        added.armature = self._spec.option.timestep * joint.damping
         if np.isfinite(joint.lower) and np.isfinite(joint.upper) and joint.mimic is None:
             added.limited, added.range = mujoco.mjtLimited.mjLIMITED_TRUE, [joint.lower, joint.upper]
         added.solref_limit = added.solref_friction = self._solref
