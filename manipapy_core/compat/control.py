@@ -309,7 +309,7 @@ class ManipulatorController(StepResponse, StateEstimate):
 
     def _integrated(self, error: Array, dt: float, bound: float | None) -> Array:
         if bound is not None and not (math.isfinite(bound) and bound > 0.0):
-            raise InputError(f"i_clamp is {bound!r}; give a positive number, or None for no bound")
+            raise InputError(f"i_clamp is {bound!r}; give a positive and finite number, or None for no bound")
         before = self.eint
         if before is None or before.shape != error.shape:
             before = np.zeros_like(error)

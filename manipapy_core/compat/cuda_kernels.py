@@ -18,6 +18,22 @@ from .. import dynamics as exact
 from ..errors import InputError, ShapeError
 from ..model.chain import Chain
 from ..typing import Array
+from .gpu_queries import (  # noqa: F401  (names of this module in ManipulaPy)
+    CUPY_AVAILABLE,
+    auto_select_optimal_kernel,
+    benchmark_kernel_performance,
+    check_cuda_availability,
+    check_cupy_availability,
+    get_cuda_array,
+    get_gpu_properties,
+    get_memory_pool_stats,
+    get_optimal_kernel_config,
+    print_performance_recommendations,
+    profile_start,
+    profile_stop,
+    return_cuda_array,
+    setup_cuda_environment_for_40x_speedup,
+)
 from .inputs import tip_wrench
 from .sampling import integrated, sampled
 from .screws import chain_from_screws
@@ -26,19 +42,6 @@ THREADS = 256
 """Threads of a block."""
 
 
-def check_cuda_availability() -> bool:
-    """Whether CuPy is installed and finds a GPU."""
-    try:
-        import cupy
-    except ImportError:
-        return False
-    try:
-        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return False
-
-
-check_cupy_availability = check_cuda_availability
 CUDA_AVAILABLE = check_cuda_availability()
 """Whether there is a GPU for batches; the functions of this module run on the CPU either way."""
 
@@ -172,6 +175,20 @@ def optimized_trajectory_generation(
 trajectory_cpu_fallback = optimized_trajectory_generation
 
 
+def optimized_trajectory_generation_monitored(
+    thetastart: ArrayLike,
+    thetaend: ArrayLike,
+    Tf: float,
+    N: int,
+    method: int,
+    use_pinned: bool = True,
+    kernel_type: str = "auto",
+    enable_monitoring: bool = True,
+) -> tuple[Array, Array, Array]:
+    """`optimized_trajectory_generation`; there is no kernel to monitor."""
+    return sampled(thetastart, thetaend, Tf, N, method)
+
+
 def optimized_batch_trajectory_generation(
     thetastart_batch: ArrayLike, thetaend_batch: ArrayLike, Tf: float, N: int, method: int, use_pinned: bool = True
 ) -> tuple[Array, Array, Array]:
@@ -216,8 +233,13 @@ def optimized_potential_field(
     return potential, gradient
 
 
+potential_field_cpu_fallback = optimized_potential_field
+
+
 def make_1d_grid(size: int, threads: int = THREADS) -> tuple[tuple[int], tuple[int]]:
-    """Grid and block that cover `size` elements."""
+    """Grid and block that cover `size` elements; one thread for none."""
+    if size <= 0:
+        return (1,), (1,)
     return ((max(size, 1) + threads - 1) // threads,), (threads,)
 
 

@@ -53,7 +53,7 @@ class URDFToSerialManipulator(ArmQueries):
         robot: The description (`URDFView`): name, links, joints, link_fk.
         robot_data: See `load_urdf`; also joint_limits, one (lower, upper) per joint.
         serial_manipulator: Kinematics.
-        dynamics: Dynamics.
+        dynamics: Dynamics, also as `manipulator_dynamics`.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -79,6 +79,7 @@ class URDFToSerialManipulator(ArmQueries):
         self.robot_data["joint_limits"] = self._joint_limits(revolute)
         self.serial_manipulator: SerialManipulator = self.initialize_serial_manipulator()
         self.dynamics: ManipulatorDynamics = self.initialize_manipulator_dynamics()
+        self.manipulator_dynamics = self.dynamics
 
     def load_urdf(self, urdf_name: str | os.PathLike[str] | Robot) -> dict[str, Any]:
         """Reads a description and extracts the parameters of its arm.

@@ -56,6 +56,7 @@ class Vision:
     Attributes:
         cameras: Complete configuration of each camera, by index.
         detector: Detects objects in images; None: obstacles by depth alone.
+        left_cam_cfg: As given, as `right_cam_cfg`; None without stereo.
     """
 
     def __init__(
@@ -69,6 +70,8 @@ class Vision:
     ):
         self.logger = logging.getLogger(logger_name)
         self.physics_client, self.show_plot = physics_client, show_plot
+        self.use_pybullet_debug = use_pybullet_debug
+        self.left_cam_cfg, self.right_cam_cfg = (None, None) if stereo_configs is None else stereo_configs
         self.detector: Detector | None = None
         self.cameras: dict[int, dict[str, Any]] = {}
         self.capture_devices: dict[int, Any] = {}

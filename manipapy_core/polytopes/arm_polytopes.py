@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
 from .constraints import Avoidance, effort_set, motion_set, obstacle_rows, velocity_set, with_curvature
+from .corner_check import ROUNDS, CornerCheck, cut_off
 from .ellipsoids import Axes, Motion, tip_jacobian
 from .joint_set import JointSet
 from .near_points import NearPoints
@@ -86,20 +87,38 @@ def motion_polytope(
     """Small motions of the tip from where it is [m or rad]; the options are those of `motion_set`, and one more.
 
     Args:
-        curvature: Count the second-order part of the motion of near points, so that motions are free of collision up to
-            the linearisation limit and not only near zero. False is the image of `motion_set`.
+        curvature: Count the second-order part of the motion of near points, and check the corners for contact, so that
+            motions are free of collision up to the linearisation limit and not only near zero. Corners are checked with
+            links, objects and planes; points and cells bound motions by their rows alone. False is the image of
+            `motion_set`.
     """
     joints = motion_set(
         chain, q, linearisation=linearisation, position_limits=position_limits, near=near, security=security
     )
     J = tip_map(chain, q, motion, axes, directions)
-    if not curvature or near is None or not len(near):
+    if not curvature or near is None:
         return project(J, joints)
-    parts = with_curvature(chain, q, joints, near)
-    if not len(parts.unit.kept):
+    lifted = with_curvature(chain, q, joints, near)
+    found = _forward_and_backward(J, joints, lifted)
+    if near.origin is None:
+        return found
+    check = CornerCheck(near.origin, np.asarray(q, dtype=np.float64), security)
+    for _ in range(ROUNDS):
+        contacts = check.first_contacts(found.preimages)
+        if contacts is None:
+            break
+        lifted = cut_off(chain, q, joints, lifted, security, contacts)
+        found = _forward_and_backward(J, joints, lifted)
+    return found
+
+
+def _forward_and_backward(J: Array, joints: JointSet, lifted: JointSet) -> Polytope:
+    """The image of a set of forward and backward motions; its preimages are their differences."""
+    if not len(lifted.unit.kept):
         return project(J, JointSet.box(joints.lower, joints.upper))
-    lifted = project(np.concatenate([J, -J], axis=1), parts)
-    return replace(lifted, preimages=lifted.preimages[:, : chain.n] - lifted.preimages[:, chain.n :])
+    found = project(np.concatenate([J, -J], axis=1), lifted)
+    n = J.shape[1]
+    return replace(found, preimages=found.preimages[:, :n] - found.preimages[:, n:])
 
 
 def force_polytope(

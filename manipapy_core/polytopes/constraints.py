@@ -169,7 +169,12 @@ def motion_set(
     joints = JointSet.box(lower, upper)
     if near is None or not len(near):
         return joints
-    return joints.with_rows(obstacle_rows(chain, q, near), np.maximum(near.distance - security, 0.0))
+    return joints.with_rows(*motion_rows(chain, q, near, security))
+
+
+def motion_rows(chain: Chain, q: ArrayLike, near: NearPoints, security: float) -> tuple[Array, Array]:
+    """A and b of A dq ≤ b: no near point moves farther than its distance, less the security distance."""
+    return obstacle_rows(chain, q, near), np.maximum(near.distance - security, 0.0)
 
 
 def with_curvature(chain: Chain, q: ArrayLike, joints: JointSet, near: NearPoints) -> JointSet:

@@ -1,8 +1,9 @@
 """Closest points between an arm and its obstacles, and the Jacobians of such points.
 
 Distances are those of the convex parts of the links, exact to a micrometre. Pairs that are near get several points:
-the nearest one, and those that would be nearest after a small turn either way, so that a wall beside a link gives a row
-at each end of the link. Point clouds and octomaps give the nearest of their points or cells.
+the nearest one, those that would be nearest after a small turn either way, so that a wall beside a link gives a row at
+each end of the link, and those of parts that meet the other from another side, as both prongs of a fork do. Point
+clouds and octomaps give the nearest of their points or cells.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..geometry.world import WorldObject
 from ..lie import hat
 from ..model.chain import Chain
 from ..typing import Array
-from .near_search import ROW, near_cells, near_solids, place
+from .near_search import OTHER_SIDES, ROW, near_cells, near_solids, place
 from .near_tables import SceneTables, scene_tables
 
 WORLD = -1
@@ -30,6 +31,15 @@ TOUCHING_RADIUS = 0.03
 """Radius of the sphere that stands for a link around its nearest point [m]: turning about its centre does not change
 the distance. A point alone would make the direction to a close object turn at any rate."""
 EMPTY = WorldSnapshot()
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The arm and the world that near points were found in."""
+
+    body: RobotBody
+    snapshot: WorldSnapshot
+    self_collision: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +67,8 @@ class NearPoints:
     """Which body carries the other; WORLD for static objects, shape (count,)."""
     self_pair: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     """Whether the other is a link or carried object of the arm, shape (count,); if not given, none is."""
+    origin: Origin | None = None
+    """With it, corners of motion polytopes are checked for contact."""
 
     def __post_init__(self) -> None:
         if len(self.self_pair) != len(self.distance):
@@ -130,7 +142,8 @@ def near_points(
         world: Obstacles; None for an empty world.
         q: Joint positions [rad or m], shape (n,).
         influence: Pairs farther apart are left out [m].
-        per_pair: Most points per pair of a link and an object, or of two links.
+        per_pair: Most points per pair of a link and an object, or of two links; near parts that meet the other from
+            another side add up to two more.
         self_collision: Whether to include pairs of links.
     """
     if not influence > 0.0 or per_pair < 1:
@@ -140,13 +153,13 @@ def near_points(
         raise InputError(f"q has shape {q.shape}; give one finite configuration of {body.chain.n} joints")
     snapshot = world if isinstance(world, WorldSnapshot) else EMPTY if world is None else world.snapshot()
     scene = scene_tables(body, snapshot)
-    arm, frames = scene.arm, _frame_poses(body, q)
+    arm, frames = scene.arm, frame_poses(body, q)
     count = len(arm.T_frame_solid)
     T, centres = np.empty((len(scene.solids.kind), 4, 4)), np.empty((len(arm.groups), 3))
     place(arm.first, arm.frame, arm.T_frame_solid, frames, arm.balls, T, centres)
     T[count:] = scene.T_base_object
     pairs = arm.pairs if self_collision else arm.pairs[:0]
-    rows = np.empty((per_pair * (len(pairs) + len(scene.pairs)), ROW))
+    rows = np.empty(((per_pair + OTHER_SIDES) * (len(pairs) + len(scene.pairs)), ROW))
     owner = np.empty(len(rows), np.int64)
     solids, bound = scene.solids.arrays, scene.solids.bound
     total = near_solids(
@@ -180,6 +193,7 @@ def near_points(
         bodies[:, 0],
         bodies[:, 1],
         own[order],
+        Origin(body, snapshot, self_collision),
     )
 
 
@@ -222,11 +236,16 @@ def _frame_links(body: RobotBody) -> tuple[tuple[int, int, Array, Array], ...]:
     return tuple(found.values())
 
 
-def _frame_poses(body: RobotBody, q: Array) -> Array:
-    """Pose of every frame that groups are given in, shape (frames, 4, 4)."""
+def frame_poses(body: RobotBody, q: Array) -> Array:
+    """Pose of every frame that groups are given in at q, shape (..., n); the first one is the base.
+
+    Returns:
+        Shape (..., frames, 4, 4).
+    """
     links = kernels_of(body.chain).link_poses.run(q)
-    poses = np.tile(np.eye(4), (len(body.chain.bodies) + 1, 1, 1))
+    poses = np.zeros((*q.shape[:-1], len(body.chain.bodies) + 1, 4, 4))
+    poses[...] = np.eye(4)
     for frame, link, R, p in _frame_links(body):
-        poses[frame, :3, :3] = links[link, :3, :3] @ R.T
-        poses[frame, :3, 3] = links[link, :3, 3] - poses[frame, :3, :3] @ p
+        poses[..., frame, :3, :3] = links[..., link, :3, :3] @ R.T
+        poses[..., frame, :3, 3] = links[..., link, :3, 3] - poses[..., frame, :3, :3] @ p
     return poses

@@ -13,6 +13,10 @@ TURNED_WITHIN = 0.12
 """Bodies farther apart have their nearest point alone [m]."""
 SAME_POINT = 0.015
 """Points of a body nearer to each other than this count as one [m]."""
+OTHER_SIDES = 2
+"""Points of further parts per pair of bodies that meet the other body from another side."""
+OTHER_SIDE = 0.5
+"""Cosine of the angle beyond which a direction is another side."""
 CANDIDATES = 8
 """Cells of a point cloud or octomap per link that are measured exactly."""
 DESCENTS = 4
@@ -44,7 +48,7 @@ def nearest(solids, bound, T, parts, start, end, limit, out, memory):  # type: i
     """Writes the nearest points of the part pairs start to end; returns its row of `parts`, -1 beyond the limit."""
     best, least = -1, np.inf
     for p in range(start, end):
-        gap = _ball_gap(bound, T, parts[p, 0], parts[p, 1])
+        gap = ball_gap(bound, T, parts[p, 0], parts[p, 1])
         if gap < least:
             best, least = p, gap
     if best < 0 or least > limit:
@@ -55,7 +59,7 @@ def nearest(solids, bound, T, parts, start, end, limit, out, memory):  # type: i
     least = min(out[0], limit)
     for p in range(start, end):
         i, j = parts[p, 0], parts[p, 1]
-        if p != first and _ball_gap(bound, T, i, j) < least:
+        if p != first and ball_gap(bound, T, i, j) < least:
             separation(solids, i, T[i], j, T[j], least, trial, memory)
             if trial[0] < least:
                 found, least = p, trial[0]
@@ -64,7 +68,8 @@ def nearest(solids, bound, T, parts, start, end, limit, out, memory):  # type: i
 
 
 @njit(cache=True, nogil=True)
-def _ball_gap(bound, T, i, j):  # type: ignore[no-untyped-def]
+def ball_gap(bound, T, i, j):  # type: ignore[no-untyped-def]
+    """A lower bound of the distance of two solids."""
     x, y, z = T[i, 0, 3] - T[j, 0, 3], T[i, 1, 3] - T[j, 1, 3], T[i, 2, 3] - T[j, 2, 3]
     return (x * x + y * y + z * z) ** 0.5 - bound[i] - bound[j]
 
@@ -165,6 +170,35 @@ def _select(rows, count, most, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _other_sides(solids, bound, T, parts, start, end, limit, out, begin, total, rows, memory):  # type: ignore[no-untyped-def]
+    """Appends the nearest points of parts that meet the other body from another side than the rows from `begin` on.
+
+    Parts that overlap are left out: meshes that do not touch may have such parts in their concave places.
+    """
+    count, sides = 0, total
+    for p in range(start, end):
+        i, j = parts[p, 0], parts[p, 1]
+        if ball_gap(bound, T, i, j) < limit:
+            separation(solids, i, T[i], j, T[j], limit, rows[count], memory)
+            if 0.0 < rows[count, 0] < limit:
+                count += 1
+    for _ in range(OTHER_SIDES):
+        best, least = -1, limit
+        for c in range(count):
+            other = rows[c, 0] < least
+            for k in range(begin, sides):
+                cosine = rows[c, 1] * out[k, 1] + rows[c, 2] * out[k, 2] + rows[c, 3] * out[k, 3]
+                other = other and cosine < OTHER_SIDE
+            if other:
+                best, least = c, rows[c, 0]
+        if best < 0:
+            break
+        out[sides] = rows[best]
+        sides += 1
+    return sides
+
+
+@njit(cache=True, nogil=True)
 def near_solids(  # type: ignore[no-untyped-def]
     solids, bound, T, first, centres, balls, pairs, parts, object_pairs, objects_at, influence, most, out, owner
 ):
@@ -174,7 +208,7 @@ def near_solids(  # type: ignore[no-untyped-def]
         pairs: Groups and their part pairs, shape (pairs, 4).
         object_pairs: Groups and objects, shape (pairs, 2).
         objects_at: Number of the first object's solid.
-        out: Rows of near points, shape (at least most · all pairs, ROW).
+        out: Rows of near points, shape (at least (most + OTHER_SIDES) · all pairs, ROW).
         owner: Pair of each row: its number among the pairs of groups, then among those with objects.
 
     Returns:
@@ -186,6 +220,9 @@ def near_solids(  # type: ignore[no-untyped-def]
     for g in range(len(first) - 1):
         widest = max(widest, first[g + 1] - first[g])
     own = np.empty((widest, 2), np.int64)
+    for p in range(len(pairs)):
+        widest = max(widest, pairs[p, 3] - pairs[p, 2])
+    sides = np.empty((widest, ROW))
     total = 0
     for p in range(len(pairs) + len(object_pairs)):
         if p < len(pairs):
@@ -204,10 +241,13 @@ def near_solids(  # type: ignore[no-untyped-def]
             solids, bound, T, turned, (first[a], first[a + 1]), balls[a, 3], table, start, end, influence, rows, memory
         )
         kept = _select(rows, count, most, chosen)
+        begin = total
         for k in range(kept):
             out[total] = rows[chosen[k]]
-            owner[total] = p
             total += 1
+        if kept > 0 and end - start > 1 and rows[chosen[0], 0] < TURNED_WITHIN:
+            total = _other_sides(solids, bound, T, table, start, end, TURNED_WITHIN, out, begin, total, sides, memory)
+        owner[begin:total] = p
     return total
 
 

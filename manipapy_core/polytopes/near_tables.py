@@ -57,6 +57,34 @@ class SceneTables:
     """Point clouds and octomaps: the object; its cells, centre in the base frame and half edge [m], shape (cells, 4);
     which groups must not touch it, shape (groups,)."""
 
+    @functools.cached_property
+    def frame_of_solid(self) -> NDArray[np.int64]:
+        """Frame of each solid; 0 for objects and the cell, which are given in the base frame."""
+        own = np.repeat(self.arm.frame, np.diff(self.arm.first))
+        return np.concatenate([own, np.zeros(len(self.T_base_object), dtype=np.int64)])
+
+    @functools.cached_property
+    def T_frame_solid(self) -> Array:
+        """Of all solids, shape (solids, 4, 4)."""
+        return np.concatenate([self.arm.T_frame_solid, self.T_base_object])
+
+    @functools.cached_property
+    def part_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pairs of parts that must not touch, and the pairs of bodies that they belong to.
+
+        Returns:
+            Solids, shape (part pairs, 2). Per pair of bodies: group, the other group or number of groups + solid of the
+            object, start and end of their parts, shape (pairs, 4).
+        """
+        arm, objects_at = self.arm, len(self.arm.T_frame_solid)
+        parts, pairs, end = [arm.parts], [tuple(pair) for pair in arm.pairs.tolist()], len(arm.parts)
+        for group, item in self.pairs.tolist():
+            own = np.arange(arm.first[group], arm.first[group + 1])
+            parts.append(np.column_stack([own, np.full(len(own), objects_at + item)]))
+            pairs.append((group, len(arm.groups) + objects_at + item, end, end + len(own)))
+            end += len(own)
+        return np.ascontiguousarray(np.concatenate(parts)), np.array(pairs, dtype=np.int64).reshape(-1, 4)
+
 
 @functools.lru_cache(maxsize=32)
 def arm_tables(body: RobotBody, attached: tuple[AttachedObject, ...], allowed: frozenset[frozenset[str]]) -> ArmTables:

@@ -82,3 +82,14 @@ def test_linear_motion_and_single_samples():
 
 def test_availability_is_a_fact_of_this_machine():
     assert cuda_kernels.CUDA_AVAILABLE is cuda_kernels.check_cuda_availability()
+
+
+def test_questions_about_a_gpu_are_answered_as_on_a_machine_without_one(monkeypatch):
+    monkeypatch.setenv("MANIPULAPY_FORCE_CPU", "1")
+    assert cuda_kernels.check_cuda_availability() is False and cuda_kernels.get_gpu_properties() is None
+    assert cuda_kernels.auto_select_optimal_kernel(1000, 6) == "none"
+    assert cuda_kernels.get_optimal_kernel_config(1000, 6) is None
+    assert cuda_kernels.benchmark_kernel_performance("trajectory", num_runs=1) is None
+    with pytest.raises(RuntimeError, match=r"docs/gpu\.md"):
+        cuda_kernels.get_cuda_array((10, 6))
+    assert cuda_kernels.make_1d_grid(0) == ((1,), (1,))

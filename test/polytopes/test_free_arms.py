@@ -10,6 +10,7 @@ from manipapy_core import polytopes
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import Box, Checker, Octomap, Plane, PointCloud, RobotBody, World
 from manipapy_core.model import Robot
+from manipapy_core.polytopes.corner_check import CornerCheck
 from polytopes.scenes import Truth, close_configuration, cluttered_world, free_configurations, near_by_coal
 
 
@@ -138,3 +139,43 @@ def test_near_points_of_a_robot_without_pairs():
     robot = Robot.from_urdf(text)
     body = RobotBody.build(robot, robot.chain("a", "b"))
     assert len(polytopes.near_points(body, None, [0.0])) == 0
+
+
+FORK = """<robot name="fork"><link name="base"/><link name="rail"/>
+<link name="fork"><collision><origin xyz="0 0.06 0"/><geometry><box size="0.1 0.02 0.02"/></geometry></collision>
+<collision><origin xyz="0 -0.06 0"/><geometry><box size="0.1 0.02 0.02"/></geometry></collision></link>
+<joint name="x" type="prismatic"><parent link="base"/><child link="rail"/><axis xyz="1 0 0"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+<joint name="y" type="prismatic"><parent link="rail"/><child link="fork"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+def test_both_prongs_of_a_fork_bound_the_motion_to_what_is_between_them():
+    robot = Robot.from_urdf(FORK)
+    chain = robot.chain("base", "fork")
+    body, world = RobotBody.build(robot, chain), World()
+    world.add("pin", Box(np.full(3, 0.02)), at(0.0, 0.02, 0.0))  # 2 cm from one prong, 6 cm from the other
+    near = polytopes.near_points(body, world, np.zeros(2))
+    lower, upper = polytopes.motion_polytope(chain, np.zeros(2), near=near, directions=[[0.0, 1.0, 0.0]]).bounds
+    assert 0.055 < upper[0] <= 0.06 and -0.02 <= lower[0] < -0.018
+    kept = polytopes.motion_polytope(chain, np.zeros(2), near=near, directions=[[0.0, 1.0, 0.0]], security=0.005).bounds
+    assert 0.05 < kept[1][0] <= 0.055 and -0.015 <= kept[0][0] < -0.0135
+    speeds = polytopes.velocity_polytope(chain, np.zeros(2), near=near, directions=[[0.0, 1.0, 0.0]]).bounds
+    assert -0.1 < speeds[0][0] < 0.0 < speeds[1][0] < 0.3
+
+
+def test_a_corner_that_touches_is_cut_off_at_the_first_contact():
+    """The check alone, without rows, finds both contacts of the fork and where their points are at the start."""
+    robot = Robot.from_urdf(FORK)
+    chain = robot.chain("base", "fork")
+    body, world = RobotBody.build(robot, chain), World()
+    world.add("pin", Box(np.full(3, 0.02)), at(0.0, 0.02, 0.0))
+    check = CornerCheck(polytopes.near_points(body, world, np.zeros(2)).origin, np.zeros(2))
+    near, motions, share = check.first_contacts(np.array([[0.0, 0.08], [0.0, -0.05], [0.1, 0.0]]))
+    assert sorted(motions[:, 1]) == [-0.05, 0.08]
+    for way, distance in ((0.08, 0.06), (-0.05, 0.02)):
+        k = int(np.flatnonzero(motions[:, 1] == way)[0])
+        assert near.distance[k] == pytest.approx(distance, abs=1e-6)
+        assert near.normal[k] == pytest.approx([0.0, np.sign(way), 0.0], abs=1e-6)
+        assert share[k] == pytest.approx(distance / abs(way), abs=3e-3)
+    assert check.first_contacts(np.array([[0.1, 0.0], [0.0, 0.05]])) is None
