@@ -6,7 +6,7 @@ import io
 import json
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -19,12 +19,13 @@ from ..model.chain import Chain
 from ..model.elements import Geometry, MeshGeometry
 from ..model.robot import Robot
 from ..typing import Array
-from .body import GroupPair, RobotBody, make_group, overshoot_of, parts_by_link
+from .body import GroupPair, RobotBody, link_frames, make_group, overshoot_of, parts_by_link
+from .close_links import falsely_touching
 from .cover import cover
 from .exact import ExactLinks
 from .hulls import file_digest
 from .pairs import Touch, choose_pairs, sampling_limits
-from .parts import LinkShapes, convex_parts
+from .parts import LinkShapes, centred_part, convex_parts
 from .shapes import Convex, ConvexMesh
 
 PATIENCE = 2.0
@@ -39,23 +40,35 @@ def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> Robo
             stacklevel=3,
         )
 
+    made: list[RobotBody] = []
+
     def build() -> bytes:
         progress = _Progress(robot.name)
+        touch = _touch(robot, chain)
         shapes = link_shapes(robot, chain, progress)
+        spheres = _covers(robot, chain, shapes, overshoot, progress)
         solids = parts_by_link(robot, chain, shapes)
-        spheres = {}
-        for number, (link, (_, parts)) in enumerate(solids.items()):
-            progress.report(f"covering {link!r}, {number + 1} of {len(solids)} links")
-            spheres[link] = cover(parts, overshoot_of(parts, overshoot))
+        groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
+        if touch is not None:
+            progress.report("looking for links that pass each other closely")
+            close = falsely_touching(chain, groups, touch)
+            if close:
+                # The spheres stay: they cover the meshes, whichever way these are cut.
+                shapes = {**shapes, **_cut_finer(robot, close, progress)}
+                solids = parts_by_link(robot, chain, shapes)
+                groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
         progress.report("choosing the pairs of links to check")
-        groups = [make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items()]
-        return _packed(shapes, spheres, *choose_pairs(chain, groups, _touch(robot, chain)))
+        pairs, ignored = choose_pairs(chain, groups, touch)
+        made.append(RobotBody(chain, overshoot, groups, tuple(pairs), ignored))
+        return _packed(shapes, spheres, pairs, ignored)
 
     if keep:
         inputs = [_inputs(robot, chain, overshoot)]
         content = cache.load_data("body", inputs, __name__, ("geometry/", "compiler/"), build, cache.BODY)
     else:
         content = build()
+    if made:
+        return made[0]
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         shapes = {name: _shapes_from(arrays, robot, name) for name in chain.link_names}
         solids = parts_by_link(robot, chain, shapes)
@@ -93,7 +106,7 @@ def link_shapes(robot: Robot, chain: Chain, progress: _Progress) -> LinkShapes:
         for shape in robot.links[name].collisions:
             geometry = shape.geometry
             if isinstance(geometry, MeshGeometry):
-                key = (geometry.filename or geometry.uri, np.asarray(geometry.scale).tobytes())
+                key = _mesh_key(geometry)
                 if key not in cut:
                     cut[key] = convex_parts(geometry)
                 shapes[name].append(cut[key])
@@ -102,12 +115,50 @@ def link_shapes(robot: Robot, chain: Chain, progress: _Progress) -> LinkShapes:
     return shapes
 
 
-def _touch(robot: Robot, chain: Chain) -> Touch:
-    """Contact of exact shapes; without the package coal nothing counts as in contact, so that everything is checked."""
+def _cut_finer(robot: Robot, links: Iterable[str], progress: _Progress) -> LinkShapes:
+    """Convex solids of these links, which follow their meshes more closely."""
+    shapes = {}
+    for name in sorted(links):
+        progress.report(f"cutting {name!r}, which others pass closely")
+        shapes[name] = [convex_parts(shape.geometry, fine=True) for shape in robot.links[name].collisions]
+    return shapes
+
+
+def _mesh_key(geometry: MeshGeometry) -> tuple[str, bytes]:
+    return geometry.filename or geometry.uri, np.asarray(geometry.scale).tobytes()
+
+
+def _shape_key(geometry: Geometry) -> tuple[object, ...]:
+    """The same for the same shape."""
+    if isinstance(geometry, MeshGeometry):
+        return _mesh_key(geometry)
+    return (type(geometry).__name__, *_numbers_of(geometry))
+
+
+def _covers(robot: Robot, chain: Chain, shapes: LinkShapes, overshoot: float, progress: _Progress) -> dict[str, Array]:
+    """Covering spheres of all links with parts, in the frames of their bodies; links of the same shape share them."""
+    known: dict[tuple[object, ...], Array] = {}
+    spheres = {}
+    for number, (link, (R, p)) in enumerate(link_frames(chain).items()):
+        placed = [*zip(robot.links[link].collisions, shapes[link])]
+        if not any(solids for _, solids in placed):
+            continue
+        progress.report(f"covering {link!r}, {number + 1} of {len(chain.link_names)} links")
+        key = tuple((_shape_key(shape.geometry), shape.T_link_shape.tobytes()) for shape, _ in placed)
+        if key not in known:
+            parts = tuple(centred_part(solid, shape.T_link_shape) for shape, solids in placed for solid in solids)
+            known[key] = cover(parts, overshoot_of(parts, overshoot))
+        local = known[key]
+        spheres[link] = np.column_stack([local[:, :3] @ R.T + p, local[:, 3:]])
+    return spheres
+
+
+def _touch(robot: Robot, chain: Chain) -> Touch | None:
+    """Contact of exact shapes; None without the package coal."""
     try:
         return ExactLinks(robot, chain).touch
     except MissingPackage:
-        return lambda first, second, q: False
+        return None
 
 
 def _packed(

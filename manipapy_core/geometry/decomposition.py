@@ -17,20 +17,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingPackage
 from ..jit import njit
 from ..model.meshes import TriangleMesh
 from ..typing import Array
+from .free_space import COARSE, GridSize, free_cells
 from .hulls import spread_directions
 from .shapes import ConvexMesh
 
-TOLERANCE = 0.003
-"""A part may reach this far into free space [m]."""
-MOST_PARTS = 32
+TOLERANCE, FINE_TOLERANCE = 0.003, 0.0008
+"""A part may reach this far into free space [m]; of a mesh that passes others closely."""
+MOST_PARTS, MOST_FINE_PARTS = 32, 64
 """Of one mesh."""
-MOST_CELLS = 250_000
-SMALLEST_CELL = 0.002
-"""Edge [m]."""
+NARROWEST = 0.002
+"""Cuts keep this distance from the ends of a part [m]."""
 CANDIDATES = 7
 """Cutting planes per axis that are compared, besides the one through the deepest free cell."""
 DIRECTIONS = 64
@@ -41,15 +40,18 @@ THICKNESS = 2e-4
 """Added to both sides of a flat part [m]."""
 
 
-def decompose(mesh: TriangleMesh, *, tolerance: float = TOLERANCE, most_parts: int = MOST_PARTS) -> list[ConvexMesh]:
+def decompose(
+    mesh: TriangleMesh, *, tolerance: float = TOLERANCE, most_parts: int = MOST_PARTS, grid: GridSize = COARSE
+) -> list[ConvexMesh]:
     """Convex parts that cover a mesh.
 
     Args:
         tolerance: Cutting goes on until no part reaches farther into free space [m].
         most_parts: Or until there are so many parts.
+        grid: On which free space is measured.
     """
     triangles = mesh.points[mesh.triangles]
-    cells, depths = free_cells(triangles)
+    cells, depths = free_cells(triangles, grid)
     axes = _axes(triangles)
     order = itertools.count()
     queue = [_entry(_Piece.cut_out(triangles, cells, depths), order)]
@@ -67,49 +69,6 @@ def decompose(mesh: TriangleMesh, *, tolerance: float = TOLERANCE, most_parts: i
                 heapq.heappush(queue, _entry(half, order))
     pieces = [*done, *(piece for _, _, piece in queue)]
     return [piece.hull for piece in pieces]
-
-
-def free_cells(triangles: Array) -> tuple[Array, Array]:
-    """Cells of a grid around a surface that are connected with its outside.
-
-    Gaps of the surface up to two cells wide count as closed.
-
-    Args:
-        triangles: Corners [m], shape (triangles, 3, 3).
-
-    Returns:
-        Centres [m], shape (cells, 3), and their distances to the surface [m], shape (cells,).
-    """
-    try:
-        from scipy import ndimage
-    except ImportError:
-        raise MissingPackage("scipy", "a convex decomposition", "collision") from None
-    lower, upper = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
-    edge = max(SMALLEST_CELL, float(np.prod(upper - lower + 8.0 * SMALLEST_CELL) / MOST_CELLS) ** (1.0 / 3.0))
-    origin = lower - 4.0 * edge
-    shape = np.ceil((upper + 4.0 * edge - origin) / edge).astype(np.int64) + 1
-    occupied = np.zeros(tuple(shape), dtype=np.bool_)
-    _mark_surface(triangles, origin, edge, occupied)
-    labels, _ = ndimage.label(~ndimage.binary_dilation(occupied))
-    free = ndimage.binary_dilation(labels == labels[0, 0, 0]) & ~occupied
-    # The surface passes through occupied cells, on average through their middle.
-    distances = ndimage.distance_transform_edt(free) * edge - 0.5 * edge
-    index = np.argwhere(free & (distances > 0.5 * edge))
-    return origin + edge * index, distances[tuple(index.T)]
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _mark_surface(triangles: Array, origin: Array, edge: float, occupied: NDArray[np.bool_]) -> None:
-    """Mark every cell that a lattice on each triangle, half a cell wide, meets."""
-    for t in range(len(triangles)):
-        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
-        longest = max(np.sum((b - a) ** 2), np.sum((c - a) ** 2), np.sum((c - b) ** 2)) ** 0.5
-        steps = int(2.0 * longest / edge) + 1
-        for i in range(steps + 1):
-            for j in range(steps + 1 - i):
-                x = a + (i / steps) * (b - a) + (j / steps) * (c - a)
-                cell = (x - origin) / edge + 0.5
-                occupied[int(cell[0]), int(cell[1]), int(cell[2])] = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +110,24 @@ def _with_volume(points: Array) -> Array:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _inside(points: Array, planes: Array) -> NDArray[np.bool_]:
-    found = np.ones(len(points), dtype=np.bool_)
+    """Which points lie below all planes; points of a grid in order, so that those of a line along z share the work."""
+    found = np.zeros(len(points), dtype=np.bool_)
+    low, high = np.inf, -np.inf
     for i in range(len(points)):
-        x, y, z = points[i, 0], points[i, 1], points[i, 2]
-        for k in range(len(planes)):
-            if planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z > planes[k, 3]:
-                found[i] = False
-                break
+        x, y = points[i, 0], points[i, 1]
+        if i == 0 or x != points[i - 1, 0] or y != points[i - 1, 1]:
+            low, high = -np.inf, np.inf
+            for k in range(len(planes)):
+                rest, slope = planes[k, 3] - planes[k, 0] * x - planes[k, 1] * y, planes[k, 2]
+                if slope > 0.0:
+                    high = min(high, rest / slope)
+                elif slope < 0.0:
+                    low = max(low, rest / slope)
+                elif rest < 0.0:
+                    high = -np.inf
+                if low > high:
+                    break
+        found[i] = low <= points[i, 2] <= high
     return found
 
 
@@ -183,12 +153,12 @@ def _best_cut(piece: _Piece, axes: Array) -> tuple[_Piece, _Piece] | None:
         low, high = heights[..., number].min(), heights[..., number].max()
         along = cell_heights[:, number]
         even, quantiles = np.linspace(low, high, CANDIDATES)[1:-1], np.quantile(along, [0.02, 0.3, 0.5, 0.7, 0.98])
-        places = [*even, *quantiles, along[-1]]
-        for place in np.unique(np.round(places, 6)):
-            if low + SMALLEST_CELL < place < high - SMALLEST_CELL:
-                cost = _cost(heights, number, place, cell_heights, weights)
-                if cost < lowest:
-                    best, lowest = (axis, place), cost
+        places = np.unique(np.round([*even, *quantiles, along[-1]], 6))
+        places = places[(places > low + NARROWEST) & (places < high - NARROWEST)]
+        if len(places):
+            costs = _costs(heights, number, places, cell_heights, weights)
+            if costs.min() < lowest:
+                best, lowest = (axis, places[np.argmin(costs)]), costs.min()
     if best is None:
         return None
     below, above = _cut(piece.triangles, *best)
@@ -196,40 +166,52 @@ def _best_cut(piece: _Piece, axes: Array) -> tuple[_Piece, _Piece] | None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _cost(heights: Array, axis: int, place: float, cell_heights: Array, weights: Array) -> float:
-    """Weight of the free cells that both halves of a cut take in, each half bounded by half-spaces.
+def _costs(heights: Array, axis: int, places: Array, cell_heights: Array, weights: Array) -> Array:
+    """For each cutting plane: weight of the free cells that both halves take in, each half bounded by half-spaces.
 
     Args:
         heights: Of the corners of triangles along the normals of the half-spaces, shape (triangles, 3, normals).
-        axis: Normal of the cutting plane, by number.
+        axis: Normal of the cutting planes, by number.
+        places: Of the planes along it, ascending.
         cell_heights: The same of free cells, shape (cells, normals).
     """
-    count = heights.shape[2]
-    bounds = np.full((2, count), -np.inf)
+    count, most = heights.shape[2], len(places)
+    # Bounds of what lies below and above each plane: first of the corners between two planes.
+    between = np.full((most + 1, count), -np.inf)
+    bounds = np.full((most, 2, count), -np.inf)
     for t in range(len(heights)):
         for a in range(3):
             b = (a + 1) % 3
-            h_a, h_b = heights[t, a, axis] - place, heights[t, b, axis] - place
-            side = 1 if h_a > 0.0 else 0
+            h_a, h_b = heights[t, a, axis], heights[t, b, axis]
+            at_a, at_b = np.searchsorted(places, h_a), np.searchsorted(places, h_b)
             for k in range(count):
-                bounds[side, k] = max(bounds[side, k], heights[t, a, k])
-            if h_a * h_b < 0.0:
-                share = h_a / (h_a - h_b)
+                between[at_a, k] = max(between[at_a, k], heights[t, a, k])
+            for place in range(min(at_a, at_b), max(at_a, at_b)):
+                share = (places[place] - h_a) / (h_b - h_a)
                 for k in range(count):
                     crossing = heights[t, a, k] + share * (heights[t, b, k] - heights[t, a, k])
-                    bounds[0, k] = max(bounds[0, k], crossing)
-                    bounds[1, k] = max(bounds[1, k], crossing)
-    total = 0.0
-    for side in range(2):
-        for c in range(len(cell_heights)):
-            inside = True
-            for k in range(count):
-                if cell_heights[c, k] > bounds[side, k]:
-                    inside = False
-                    break
-            if inside:
-                total += weights[c]
-    return total
+                    bounds[place, 0, k] = max(bounds[place, 0, k], crossing)
+    costs = np.zeros(most)
+    for k in range(count):
+        bounds[:, 1, k] = bounds[:, 0, k]
+        below, above = -np.inf, -np.inf
+        for place in range(most):
+            below = max(below, between[place, k])
+            bounds[place, 0, k] = max(bounds[place, 0, k], below)
+        for place in range(most - 1, -1, -1):
+            above = max(above, between[place + 1, k])
+            bounds[place, 1, k] = max(bounds[place, 1, k], above)
+    for place in range(most):
+        for side in range(2):
+            for c in range(len(cell_heights)):
+                inside = True
+                for k in range(count):
+                    if cell_heights[c, k] > bounds[place, side, k]:
+                        inside = False
+                        break
+                if inside:
+                    costs[place] += weights[c]
+    return costs
 
 
 def _cut(triangles: Array, normal: Array, offset: float) -> tuple[Array, Array]:

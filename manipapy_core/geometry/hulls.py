@@ -36,7 +36,7 @@ def convex_hull(points: Array) -> Hull:
     if len(points) < 4:
         raise InputError(f"a convex mesh needs at least 4 points that are not in one plane, not {len(points)}")
     centred = points - points.mean(axis=0)
-    thickness = np.linalg.svd(centred, compute_uv=False)[2] / np.sqrt(len(points))
+    thickness = np.sqrt(max(0.0, np.linalg.eigvalsh(centred.T @ centred)[0]) / len(points))
     if thickness < FLAT:
         raise InputError(f"the {len(points)} points of a convex mesh lie in one plane; they must span a volume")
     try:

@@ -37,9 +37,13 @@ Touch = Callable[[str, str, Array], bool]
 
 
 def choose_pairs(
-    chain: Chain, groups: Sequence[Group], touch: Touch
+    chain: Chain, groups: Sequence[Group], touch: Touch | None
 ) -> tuple[list[GroupPair], dict[frozenset[str], str]]:
-    """Pairs to check, the most frequent contacts first, and those left out with the reason."""
+    """Pairs to check, the most frequent contacts first, and those left out with the reason.
+
+    Args:
+        touch: Without it no pair counts as always in contact.
+    """
     candidates, adjacent = candidate_pairs(chain, groups)
     ignored = {frozenset({groups[a].name, groups[b].name}): ADJACENT for a, b in adjacent}
     lower, upper = sampling_limits(chain)
@@ -49,7 +53,7 @@ def choose_pairs(
     chosen = []
     for pair, contacts, approaches, may_touch in zip(candidates, touching, near, possible):
         names = (groups[pair.first].name, groups[pair.second].name)
-        if contacts.max() == SAMPLES and all(touch(*names, row) for row in q[:EXACT_SAMPLES]):
+        if touch and contacts.max() == SAMPLES and all(touch(*names, row) for row in q[:EXACT_SAMPLES]):
             ignored[frozenset(names)] = ALWAYS_TOUCHING
         elif not may_touch.any():
             ignored[frozenset(names)] = NEVER_TOUCHING

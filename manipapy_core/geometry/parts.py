@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +14,9 @@ from ..jit import njit
 from ..model import elements
 from ..model.meshes import load_mesh
 from ..typing import Array
-from .decomposition import decompose
+from .decomposition import FINE_TOLERANCE, MOST_FINE_PARTS, decompose
 from .distance import bounding_radius, extent, signed_distance
+from .free_space import FINE
 from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Sphere
 
 LinkShapes = Mapping[str, Sequence[Sequence[Convex]]]
@@ -137,6 +139,11 @@ def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
 
     Badoiu and Clarkson, "Smaller core-sets for balls", 2003: ever shorter steps towards the farthest point.
     """
+    return _enclosing_ball(tuple(parts))
+
+
+@functools.lru_cache(maxsize=256)
+def _enclosing_ball(parts: tuple[Part, ...]) -> tuple[Array, float]:
     others = [part for part in parts if not isinstance(part.shape, ConvexMesh)]
     meshes = [part.placed(part.shape.vertices) for part in parts if isinstance(part.shape, ConvexMesh)]
     corners = np.concatenate([np.empty((0, 3)), *meshes])
@@ -159,10 +166,17 @@ def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:
 def centred_part(shape: Convex, T_frame_shape: Array) -> Part:
     """A part with its frame in its middle: the origin of a mesh may lie far outside it."""
     if isinstance(shape, ConvexMesh):
-        lower, upper = extent(shape)
-        middle = 0.5 * (lower + upper)
-        return Part(shape.moved(-middle), T_frame_shape @ lie.pose(translation=middle))
+        centred, T_shape_centred = _centred(shape)
+        return Part(centred, T_frame_shape @ T_shape_centred)
     return Part(shape, np.array(T_frame_shape))
+
+
+@functools.lru_cache(maxsize=1024)
+def _centred(mesh: ConvexMesh) -> tuple[ConvexMesh, Array]:
+    """One object for a mesh that several links have: what is computed for it is kept by its identity."""
+    lower, upper = extent(mesh)
+    middle = 0.5 * (lower + upper)
+    return mesh.moved(-middle), lie.pose(translation=middle)
 
 
 def convex_of(geometry: elements.Geometry) -> Convex | None:
@@ -177,9 +191,16 @@ def convex_of(geometry: elements.Geometry) -> Convex | None:
     return Sphere(geometry.radius) if geometry.radius > 0.0 else None
 
 
-def convex_parts(geometry: elements.Geometry) -> list[Convex]:
-    """Convex solids that cover a collision shape and follow its concave places; none for one without size."""
+def convex_parts(geometry: elements.Geometry, *, fine: bool = False) -> list[Convex]:
+    """Convex solids that cover a collision shape and follow its concave places; none for one without size.
+
+    Args:
+        fine: Follow them to less than a millimetre, as links need that pass each other this close.
+    """
     if isinstance(geometry, elements.MeshGeometry):
-        return [*decompose(load_mesh(geometry.filename or geometry.uri, geometry.scale))]
+        mesh = load_mesh(geometry.filename or geometry.uri, geometry.scale)
+        if fine:
+            return [*decompose(mesh, tolerance=FINE_TOLERANCE, most_parts=MOST_FINE_PARTS, grid=FINE)]
+        return [*decompose(mesh)]
     solid = convex_of(geometry)
     return [] if solid is None else [solid]

@@ -7,8 +7,9 @@ import pytest
 
 from manipapy_core import Robot
 from manipapy_core.geometry import Checker, RobotBody, World
-from manipapy_core.geometry.decomposition import SMALLEST_CELL, TOLERANCE, decompose, free_cells
+from manipapy_core.geometry.decomposition import FINE_TOLERANCE, MOST_FINE_PARTS, TOLERANCE, decompose
 from manipapy_core.geometry.exact import ExactLinks
+from manipapy_core.geometry.free_space import COARSE, FINE, free_cells
 from manipapy_core.geometry.pairs import ALWAYS_TOUCHING, NEVER_TOUCHING, sampling_limits
 from manipapy_core.model.meshes import TriangleMesh, write_obj
 
@@ -68,7 +69,17 @@ def test_parts_stay_out_of_free_space(name):
     mesh = MESHES[name]
     cells, depths = free_cells(mesh.points[mesh.triangles])
     taken = depths[outside(decompose(mesh), cells) <= 0.0]
-    assert taken.max(initial=0.0) <= TOLERANCE + SMALLEST_CELL
+    assert taken.max(initial=0.0) <= TOLERANCE + COARSE.smallest
+
+
+def test_fine_parts_cover_and_follow_a_narrow_groove():
+    """A plate with a groove 3 mm deep, which coarse parts fill."""
+    groove = boxes([((-0.1, 0.1), (-0.05, 0.05), (0.0, 0.01)), ((-0.1, -0.02), (-0.05, 0.05), (0.01, 0.013)),
+                    ((0.02, 0.1), (-0.05, 0.05), (0.01, 0.013))])  # fmt: skip
+    parts = decompose(groove, tolerance=FINE_TOLERANCE, most_parts=MOST_FINE_PARTS, grid=FINE)
+    assert outside(parts, surface_points(groove)).max() < 1e-7
+    assert outside(parts, np.array([[0.0, 0.0, 0.0118]])).min() > 0.0
+    assert outside(decompose(groove), np.array([[0.0, 0.0, 0.0118]])).min() < 0.0
 
 
 def test_convex_mesh_stays_one_part():

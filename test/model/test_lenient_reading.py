@@ -29,6 +29,8 @@ FLAWS = {
     "the same axis twice": (arm(wrist=f'{LIMIT}<axis xyz="0 0 1"/><axis xyz="0 0 1"/>'), "<axis> is given 2 times"),
     "joint on the world": (arm(more=joint("fix", "fixed", "world", "base")), "'world' does not exist and was added"),
     "floating joint": (arm(kind="floating"), "held still"),
+    "commas": (arm(wrist=f'{LIMIT}<origin xyz="0.07, 0, -0.69"/>'), "read without commas"),
+    "a number too many": (arm(wrist=f'{LIMIT}<origin rpy="0 1.5 0 0"/>'), "read as '0 1.5 0'"),
 }
 
 
@@ -48,6 +50,20 @@ def test_moment_below_zero_by_rounding_counts_as_zero() -> None:
     robot = Robot.from_urdf(arm(hand=inertial(inertia=FLAT)))
     inertia = robot.links["hand"].inertial.inertia
     np.testing.assert_allclose(inertia, np.diag([0.0, 0.2, 0.2]), atol=1e-12)
+
+
+@pytest.mark.parametrize("written", ["0,07 0 -0.69", "0.1 0 0.2 0.3", "0.1,0,0.2", "0.1,, 0 0"])
+def test_numbers_in_doubt_are_refused(written: str) -> None:
+    problem = only_problem_of(arm(wrist=f'{LIMIT}<origin xyz="{written}"/>'), strict=False)
+    assert f"xyz is {written!r}" in problem
+
+
+def test_commas_between_numbers_change_nothing() -> None:
+    with_commas, without = (
+        Robot.from_urdf(arm(wrist=f'{LIMIT}<origin xyz="{written}"/>')).joints["wrist"]
+        for written in ("0.07, 0, -0.69", "0.07 0 -0.69")
+    )
+    np.testing.assert_array_equal(with_commas.T_parent_child, without.T_parent_child)
 
 
 @pytest.mark.parametrize("moment", ["-0.001", "-0.1"])

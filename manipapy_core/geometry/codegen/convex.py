@@ -107,21 +107,21 @@ def _support(lanes: Lanes, *, fine: bool = False) -> str:
             point = code.along(half, direction, point)
         code.leave(_packed(code, point))
     code.leave(_packed(code, _hull_support(code, integers, n, fine)))
-    name = "support_fine" if fine else "support"
+    name, inline = ("support_fine", "") if fine else ("support", " alwaysinline")
     arguments = f"ptr %scene, ptr %placed, i64 %piece, {V} %nx, {V} %ny, {V} %nz, {code.mask} %lanes"
-    return code.function(f"{{{V}, {V}, {V}}} @{name}({arguments})")
+    return code.function(f"{{{V}, {V}, {V}}} @{name}({arguments}){inline}")
 
 
 def _round_support(code: Code, numbers: str, n: Vector3) -> list[str]:
     centre, axis = code.vectors("%placed", 3), code.vectors("%placed", 3, 9)
     lengthwise = code.dot(axis, n)
     across = code.along(code.negate(lengthwise), axis, n)
-    # Where n is the axis, what is left is rounding, much of it along the axis: without the second projection it would
-    # move the point by up to the radius of the disc.
-    across = code.along(code.negate(code.dot(axis, across)), axis, across)
     length = code.square_root(code.add(code.dot(across, across), code.constant(ROUNDING)))
     half = code.with_sign_of(code.spread(numbers, PieceNumber.HALF + 2), lengthwise)
     disc = code.divide(code.spread(numbers, PieceNumber.DISC), length)
+    # Where n is the axis, what is left is rounding, much of it along the axis: it would move the point by up to the
+    # radius of the disc, and is taken from the step along the axis.
+    half = code.multiply_add(code.negate(disc), code.dot(axis, across), half)
     return code.along(disc, across, code.along(half, axis, centre))
 
 

@@ -122,6 +122,15 @@ class Report:
             return list(default)
         written = element.attributes[attribute]
         values = [parse_number(part) for part in written.split()]
+        if len(values) == count and None in values and "," in written:
+            # Commas between numbers; a decimal comma stays a problem, because it is inside one.
+            values = [parse_number(part.removesuffix(",")) for part in written.split()]
+            if None not in values:
+                self.flaw(element, owner, f"{attribute} is {written!r}, read without commas; separate by spaces")
+        if len(values) > count and set(values[count:]) == {values[count - 1]} != {None}:
+            kept = " ".join(written.split()[:count])
+            self.flaw(element, owner, f"{attribute} is {written!r}, read as {kept!r}; write {count} numbers")
+            values = values[:count]
         if len(values) != count:
             cure = f"write {count} numbers separated by spaces"
             self.problem(element, owner, f"{attribute} is {written!r}, which has {len(values)} parts; {cure}")
