@@ -1,40 +1,82 @@
-"""Log notice while Numba compiles for the first time on a machine, which may take many seconds."""
+"""Log notices while Numba compiles for the first time on a machine: what is compiled, about how long that takes, and
+how long it took.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 LOGGER = logging.getLogger("manipapy")
 KIND = "numba:compile"
 PATIENCE = 0.5
-"""Compilation that takes less than this is not reported [s]."""
+"""Compilations that take less than this together are not reported [s]."""
 TEXT = "compiling for this machine, which happens once per installation and may take half a minute"
+
+
+@dataclass(eq=False)
+class _Notice:
+    text: str
+    spent: float = 0.0
+    """On compilations so far [s]."""
+    is_said: bool = False
+
+    def consider(self, running: float) -> None:
+        """Logs the text, once, when compilations have taken long, with one that has run for so long [s]."""
+        if not self.is_said and self.spent + running > PATIENCE:
+            self.is_said = True
+            LOGGER.warning(self.text)
+
+
+_notices = [_Notice(TEXT)]
+"""The last one is that of what runs now; the first one is for everything without a name."""
+
+
+@contextmanager
+def compiling(what: str, seconds: float) -> Iterator[None]:
+    """While this lasts, compilation is reported as that of `what`, and at the end how long it took.
+
+    Args:
+        seconds: That it takes on a usual machine [s].
+    """
+    notice = _Notice(f"compiling {what} for this machine, about {seconds:.0f} s, once per installation")
+    _notices.append(notice)
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        _notices.remove(notice)
+        if notice.is_said:
+            LOGGER.warning(f"compiled {what} in {time.monotonic() - began:.0f} s")
 
 
 @functools.cache
 def announce_compilation() -> None:
-    """From now on, a long compilation of this library by Numba is logged, once per process. Needs Numba."""
+    """From now on, long compilations of this library by Numba are logged. Needs Numba."""
     from numba.core import event
 
     class Announcer(event.Listener):
         """Listens to start and end of Numba's compilations; one may start others before it ends."""
 
         def __init__(self) -> None:
-            self._said, self._depth, self._since = False, 0, 0.0
+            self._depth, self._since, self._ours = 0, 0.0, False
 
         def on_start(self, started: Any) -> None:
             if self._depth == 0:
                 self._since = time.monotonic()
+                self._ours = started.data["dispatcher"].py_func.__module__.startswith(__package__)
             self._depth += 1
-            ours = started.data["dispatcher"].py_func.__module__.startswith(__package__)
-            if ours and not self._said and time.monotonic() - self._since > PATIENCE:
-                self._said = True
-                LOGGER.warning(TEXT)
+            if self._ours:
+                _notices[-1].consider(time.monotonic() - self._since)
 
         def on_end(self, _: Any) -> None:
             self._depth -= 1
+            if self._depth == 0 and self._ours:
+                _notices[-1].spent += time.monotonic() - self._since
 
     event.register(KIND, Announcer())  # type: ignore[no-untyped-call]

@@ -265,16 +265,24 @@ def _greedy(held: NDArray[np.bool_]) -> NDArray[np.int64]:
     What a ball would gain only shrinks, so the gain from earlier is a bound: few are counted again for each choice.
     """
     balls, count = held.shape
-    bound = np.empty(balls, dtype=np.int64)
+    bound = np.zeros(balls, dtype=np.int64)
     for c in range(balls):
-        bound[c] = held[c].sum()
+        for i in range(count):
+            bound[c] += held[c, i]
     left = np.ones(count, dtype=np.bool_)
-    chosen: list[int] = []
-    while True:
+    counted = np.zeros(balls, dtype=np.int64)
+    chosen = np.empty(count, dtype=np.int64)
+    for turn in range(count):
         best, most = -1, 0
-        for c in np.argsort(-bound):
-            if bound[c] <= most:
+        while True:
+            c, largest = -1, most
+            # Of equal ones the last, which is nearer to the middle of a part: so a few spheres less are needed.
+            for other in range(balls - 1, -1, -1):
+                if bound[other] > largest and counted[other] <= turn:
+                    c, largest = other, bound[other]
+            if c < 0:
                 break
+            counted[c] = turn + 1
             gain = 0
             for i in range(count):
                 gain += held[c, i] and left[i]
@@ -282,11 +290,12 @@ def _greedy(held: NDArray[np.bool_]) -> NDArray[np.int64]:
             if gain > most:
                 best, most = c, gain
         if best < 0:
-            return np.array(chosen, dtype=np.int64)
-        chosen.append(best)
+            return chosen[:turn]
+        chosen[turn] = best
         for i in range(count):
             if held[best, i]:
                 left[i] = False
+    return chosen
 
 
 def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:

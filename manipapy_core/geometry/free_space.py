@@ -51,7 +51,7 @@ def free_cells(triangles: Array, size: GridSize = COARSE) -> tuple[Array, Array]
     squares = squared_distances(free)
     # The surface passes through occupied cells, on average through their middle.
     index = np.argwhere(squares > 1)
-    return origin + edge * index, edge * (np.sqrt(squares[tuple(index.T)]) - 0.5)
+    return np.ascontiguousarray(origin + edge * index), edge * (np.sqrt(squares[tuple(index.T)]) - 0.5)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -143,6 +143,13 @@ def farthest(solids, i, T, n, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def copy_row(source, target):  # type: ignore[no-untyped-def]
+    """Writes one row over another: an assignment of slices checks shapes, which takes a second to compile."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@njit(cache=True, nogil=True)
 def _dot(a, b):  # type: ignore[no-untyped-def]
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
@@ -156,7 +163,8 @@ def _triangle(W, i, j, k, share):  # type: ignore[no-untyped-def]
     d1, d2 = -(abx * a[0] + aby * a[1] + abz * a[2]), -(acx * a[0] + acy * a[1] + acz * a[2])
     d3, d4 = -(abx * b[0] + aby * b[1] + abz * b[2]), -(acx * b[0] + acy * b[1] + acz * b[2])
     d5, d6 = -(abx * c[0] + aby * c[1] + abz * c[2]), -(acx * c[0] + acy * c[1] + acz * c[2])
-    share[:] = 0.0
+    for m in range(4):
+        share[m] = 0.0
     if d1 <= 0.0 and d2 <= 0.0:
         share[i] = 1.0
         return
@@ -189,7 +197,8 @@ def _triangle(W, i, j, k, share):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _nearest_in_simplex(W, count, shares, share):  # type: ignore[no-untyped-def]
     """Writes the shares of the corners in the point nearest to the origin; True if the simplex holds the origin."""
-    share[:] = 0.0
+    for m in range(4):
+        share[m] = 0.0
     if count == 1:
         share[0] = 1.0
         return False
@@ -224,7 +233,7 @@ def _nearest_in_simplex(W, count, shares, share):  # type: ignore[no-untyped-def
             square = x * x + y * y + z * z
             if square < best:
                 best = square
-                share[:] = shares[lone]
+                copy_row(shares[lone], share)
     return not outside
 
 
@@ -259,15 +268,15 @@ def core_distance(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[n
             if known:
                 break
         rows[count, 0], rows[count, 1], rows[count, 2] = wx, wy, wz
-        rows[count, 3:6] = a
-        rows[count, 6:9] = b
+        for r in range(3):
+            rows[count, 3 + r], rows[count, 6 + r] = a[r], b[r]
         count += 1
         inside = _nearest_in_simplex(rows, count, shares, share)
         kept = 0
         for k in range(count):
             if share[k] > 0.0:
                 if kept < k:
-                    rows[kept] = rows[k]
+                    copy_row(rows[k], rows[kept])
                     share[kept] = share[k]
                 kept += 1
         for r in range(3):
@@ -284,9 +293,8 @@ def core_distance(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[n
             n[r] = v[r]
     length = square**0.5
     out[0] = lower if lower > limit else length
-    out[4:10] = 0.0
     for r in range(3):
-        out[1 + r] = v[r] / length
+        out[1 + r], out[4 + r], out[7 + r] = v[r] / length, 0.0, 0.0
         for k in range(count):
             out[4 + r] += share[k] * rows[k, 3 + r]
             out[7 + r] += share[k] * rows[k, 6 + r]
@@ -301,7 +309,8 @@ def _gap_along(solids, i, T_i, j, T_j, n, out, memory):  # type: ignore[no-untyp
     back[0], back[1], back[2] = -n[0], -n[1], -n[2]
     farthest(solids, j, T_j, back, out[7:10])
     out[0] = n[0] * (out[7] - out[4]) + n[1] * (out[8] - out[5]) + n[2] * (out[9] - out[6])
-    out[1:4] = n
+    for r in range(3):
+        out[1 + r] = n[r]
     return out[0]
 
 
@@ -316,9 +325,9 @@ def separation(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[no-u
         n, best, trial = memory[2][4], np.empty(10), np.empty(10)
         best[0] = -np.inf
         for k in range(len(DIRECTIONS)):
-            n[:] = DIRECTIONS[k]
+            copy_row(DIRECTIONS[k], n)
             if _gap_along(solids, i, T_i, j, T_j, n, trial, memory) > best[0]:
-                best[:] = trial
+                copy_row(trial, best)
         T_far = T_j.copy()
         for _ in range(SHIFTS):
             # A shift beyond the overlap parts the solids; their shortest distance then gives a better direction.
@@ -326,11 +335,12 @@ def separation(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[no-u
                 T_far[r, 3] = T_j[r, 3] + (1e-3 - 1.05 * best[0]) * best[1 + r]
             if core_distance(solids, i, T_i, j, T_far, np.inf, out, memory):
                 break
-            n[:] = out[1:4]
+            for r in range(3):
+                n[r] = out[1 + r]
             if _gap_along(solids, i, T_i, j, T_j, n, trial, memory) <= best[0]:
                 break
-            best[:] = trial
-        out[:] = best
+            copy_row(trial, best)
+        copy_row(best, out)
     out[0] -= balls
     for r in range(3):
         out[4 + r] += solids[4][i] * out[1 + r]

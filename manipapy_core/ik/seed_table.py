@@ -161,7 +161,8 @@ def fill(T, q, lower, upper, frame, table, score):  # type: ignore[no-untyped-de
                     chosen = k  # nearly the same: the better one stays
         if value < score[cell, chosen]:
             score[cell, chosen] = value
-            table[cell, chosen] = q[i]
+            for j in range(1, n - 1):
+                table[cell, chosen, j] = q[i, j]
             table[cell, chosen, 0] = q[i, 0] - places[i, 1]
             table[cell, chosen, n - 1] = q[i, n - 1] - places[i, 2]
 

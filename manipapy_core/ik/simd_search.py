@@ -235,9 +235,11 @@ def search_many(address, work, numbers, table, frame, seeds, T, settings, next_s
     if table.shape[1] > 0:
         for i in range(count):
             locate(T, i, frame, places)
-    last_start = next_start + budget
-    pose = np.full(lanes, -1)
-    ended = np.ones(lanes, np.bool_)
+    last_start, pose, ended = np.empty(count, np.int64), np.empty(lanes, np.int64), np.empty(lanes, np.bool_)
+    for i in range(count):
+        last_start[i] = next_start[i] + budget
+    for lane in range(lanes):
+        pose[lane], ended[lane] = -1, True
     upcoming, helping, running = 0, 0, 0
     while True:
         for lane in range(lanes):

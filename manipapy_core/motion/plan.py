@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import ik, kinematics
+from ..compile_notice import LOGGER, compiling
 from ..errors import InputError
 from ..geometry import Checker, WorldSnapshot
 from ..model.chain import Chain
@@ -19,7 +20,7 @@ from ..typing import Array
 from .constraints.compiled import PathConstraints
 from .constraints.description import Constraint, OrientationConstraint
 from .deadline import Cancel, Deadline, Progress, Stopped
-from .goals import Goal, all_windings, checked_start, held_joints, joint_goals, more_goals
+from .goals import Goal, TipsGoal, all_windings, checked_start, held_joints, joint_goals, more_goals
 from .multi_tip import solve_targets, targets_of
 from .planners import constrained, rrt_connect
 from .planners.registry import Planner, find_path
@@ -105,7 +106,7 @@ def plan(
     if effort_limits and efforts is None:
         efforts = chain_efforts(chain)
     warm_up(checker)
-    if kept is not None and kept.on_poses:
+    if (kept is not None and kept.on_poses) or isinstance(goal, TipsGoal) or held is not None:
         warm_up_constraints(checker)
     deadline = Deadline(timeout, cancel, progress)
     path, iterations, count = np.empty((0, chain.n)), 0, 0
@@ -310,20 +311,22 @@ def padding_text(space: PlanningSpace, wanted: float) -> str:
     return f"; it keeps {kept:.2g} mm instead of {asked:.2g}, because start, goal or the arm itself are that near"
 
 
-_lock = threading.Lock()
+_lock, _constraints_lock = threading.Lock(), threading.Lock()
 _ready: set[str] = set()
 CONSTRAINTS = "path constraints"
 """Entry of `_ready`."""
 
 
 def warm_up(checker: Checker) -> None:
-    """Runs every compiled function once: half a minute after installation, a second or two in a new process.
+    """Runs every compiled function once: ten seconds after installation, a second or two in a new process.
 
     `plan` does this at its first call, before its timeout counts; a node does it when it is configured.
     """
     chain = checker.body.chain
     name = f"{chain.robot_name}/{chain.base}/{chain.tip}/{chain.n}"
-    with _lock:
+    if name in _ready:
+        return
+    with _lock, compiling("motion planning", 12.0):
         if name in _ready:
             return
         low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
@@ -342,25 +345,39 @@ def warm_up(checker: Checker) -> None:
         ik.solve(chain, T, q_seed=begin)
         ik.solve_batch(chain, T[None], q_seed=begin)
         ik.track(chain, T[None], begin)
-        solve_targets(chain, targets_of(chain, {chain.tip: T}), begin[None])
         _ready.add(name)
 
 
 def warm_up_constraints(checker: Checker) -> None:
-    """Loads the compiled code of path constraints, which is the same for all robots."""
-    with _lock:
-        if CONSTRAINTS in _ready:
-            return
-        chain = checker.body.chain
-        low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
-        high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
-        begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
-        link = next(name for name, (body, _) in zip(chain.link_names, chain.link_placements) if body >= 0)
-        kept = PathConstraints.of(chain, [OrientationConstraint(link, np.eye(3), (3.0, 3.0, 0.1))])
-        space = PlanningSpace.around(checker, begin, end[None])
-        constrained.search(space, kept, rrt_connect.Trees.planted(begin, end[None], 0), 2)
-        constrained.shorten_along(space, kept, np.stack([begin, end, begin]), 1, 0)
-        kept.project(begin, low, high)
-        kept.line_holds(begin, end)
-        kept.violation(begin)
-        _ready.add(CONSTRAINTS)
+    """Loads the compiled code of path constraints and of goals for several links, which is the same for all robots.
+
+    `plan` does this before its timeout counts, and waits for a thread that has begun it.
+    """
+    if CONSTRAINTS in _ready:
+        return
+    if not _constraints_lock.acquire(blocking=False):
+        LOGGER.warning("a motion with path constraints waits until these are compiled, some seconds, once")
+        _constraints_lock.acquire()
+    try:
+        if CONSTRAINTS not in _ready:
+            with compiling("path constraints", 9.0):
+                _run_constraints(checker)
+    finally:
+        _constraints_lock.release()
+
+
+def _run_constraints(checker: Checker) -> None:
+    chain = checker.body.chain
+    low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
+    high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
+    begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
+    link = next(name for name, (body, _) in zip(chain.link_names, chain.link_placements) if body >= 0)
+    kept = PathConstraints.of(chain, [OrientationConstraint(link, np.eye(3), (3.0, 3.0, 0.1))])
+    space = PlanningSpace.around(checker, begin, end[None])
+    constrained.search(space, kept, rrt_connect.Trees.planted(begin, end[None], 0), 2)
+    constrained.shorten_along(space, kept, np.stack([begin, end, begin]), 1, 0)
+    kept.project(begin, low, high)
+    kept.line_holds(begin, end)
+    kept.violation(begin)
+    solve_targets(chain, targets_of(chain, {chain.tip: kinematics.forward(chain, begin)}), begin[None])
+    _ready.add(CONSTRAINTS)

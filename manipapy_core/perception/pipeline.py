@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import lie
+from ..compile_notice import compiling
 from ..errors import InputError
 from ..geometry import AttachedObject, RobotBody
 from .points.outliers import inliers
@@ -272,6 +273,12 @@ def warm_up(body: RobotBody | None) -> None:
     Args:
         body: The robot to filter out; None: no self filter.
     """
+    with compiling("perception", 20.0):
+        _warm_up_images(body)
+        _warm_up_clusters()
+
+
+def _warm_up_images(body: RobotBody | None) -> None:
     random = np.random.default_rng(0)
     image = random.integers(0, 256, (96, 160), dtype=np.uint8)
     stereo = StereoModel.ideal(160, 96, 120.0, 120.0, 80.0, 48.0, 0.1)
@@ -284,7 +291,6 @@ def warm_up(body: RobotBody | None) -> None:
         # A shift of twelve pixels is a wall at one depth.
         pair = StereoPair(number, np.eye(4), np.roll(image, 12, axis=1), image, q)
         pipeline.feed(pair)
-    _warm_up_clusters()
 
 
 def _warm_up_clusters() -> None:

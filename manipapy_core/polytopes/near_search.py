@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..geometry.gjk import new_memory, separation
+from ..geometry.gjk import copy_row, new_memory, separation
 from ..jit import njit
 
 TURN = 0.15
@@ -63,7 +63,7 @@ def nearest(solids, bound, T, parts, start, end, limit, out, memory):  # type: i
             separation(solids, i, T[i], j, T[j], least, trial, memory)
             if trial[0] < least:
                 found, least = p, trial[0]
-                out[:] = trial
+                copy_row(trial, out)
     return found
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,7 @@ class NearRowSearch:
         most = len(arm.pairs) + len(self.scene.pairs)
         self._found, self._owner = np.empty((most, ROW)), np.empty(most, np.int64)
         self._rows = np.empty((most, chain.n))
-        self._centres, self._frames = np.empty((len(arm.groups), 3)), np.empty((len(chain.bodies) + 1, 4, 4))
+        self._centres, self._frames = np.empty((len(arm.groups), 3)), np.tile(np.eye(4), (len(chain.bodies) + 1, 1, 1))
         self._fields = WorldSnapshot(
             objects={item.name: item for item, _, _ in self.scene.fields},
             attached=snapshot.attached,
@@ -125,18 +126,13 @@ def _near_rows(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Writes one near point and its row per near pair; returns how many."""
     link, R, p, axis, dof, ratio, revolute, parent = mechanism
-    frames[0] = np.eye(4)
     for f in range(1, len(link)):
         L = links[link[f]]
         for r in range(3):
+            frames[f, r, 3] = L[r, 3]
             for c in range(3):
                 frames[f, r, c] = L[r, 0] * R[f, c, 0] + L[r, 1] * R[f, c, 1] + L[r, 2] * R[f, c, 2]
-        for r in range(3):
-            frames[f, r, 3] = L[r, 3]
-            frames[f, 3, r] = 0.0
-            for c in range(3):
                 frames[f, r, 3] -= frames[f, r, c] * p[f, c]
-        frames[f, 3, 3] = 1.0
     place(first, frame, T_frame_solid, frames, balls, T, centres)
     objects_at = len(T_frame_solid)
     memory = new_memory()
@@ -149,15 +145,15 @@ def _near_rows(  # type: ignore[no-untyped-def]
         if k < len(pairs):
             a, b = pairs[k, 0], pairs[k, 1]
             reach, body_b = self_influence, frame[b] - 1
-            gap = ((centres[a] - centres[b]) ** 2).sum() ** 0.5 - balls[a, 3] - balls[b, 3]
-            if gap > reach:
+            x, y, z = centres[a, 0] - centres[b, 0], centres[a, 1] - centres[b, 1], centres[a, 2] - centres[b, 2]
+            if math.sqrt(x * x + y * y + z * z) - balls[a, 3] - balls[b, 3] > reach:
                 continue
             status = nearest(solids, bound, T, parts, pairs[k, 2], pairs[k, 3], reach, found[total], memory)
         else:
             a, solid = object_pairs[k - len(pairs), 0], objects_at + object_pairs[k - len(pairs), 1]
             reach, body_b = influence, -1
-            gap = ((centres[a] - T[solid, :3, 3]) ** 2).sum() ** 0.5 - balls[a, 3] - bound[solid]
-            if gap > reach:
+            x, y, z = centres[a, 0] - T[solid, 0, 3], centres[a, 1] - T[solid, 1, 3], centres[a, 2] - T[solid, 2, 3]
+            if math.sqrt(x * x + y * y + z * z) - balls[a, 3] - bound[solid] > reach:
                 continue
             size = first[a + 1] - first[a]
             for s in range(size):
@@ -165,24 +161,24 @@ def _near_rows(  # type: ignore[no-untyped-def]
             status = nearest(solids, bound, T, own, 0, size, reach, found[total], memory)
         if status < 0:
             continue
-        normal, centre, other = (
-            found[total, 1:4],
-            found[total, 4:7] - TOUCHING_RADIUS * found[total, 1:4],
-            found[total, 7:10],
-        )
-        rows[total] = 0.0
+        row = found[total]
+        for j in range(rows.shape[1]):
+            rows[total, j] = 0.0
         for side in range(2):
-            body = frame[a] - 1 if side == 0 else body_b
-            point, sign = (centre, 1.0) if side == 0 else (other, -1.0)
+            body, sign = (frame[a] - 1, 1.0) if side == 0 else (body_b, -1.0)
+            # The point of the link is the centre of a ball that touches it from inside.
+            at, inside = (4, TOUCHING_RADIUS) if side == 0 else (7, 0.0)
             while body >= 0:
                 F, u = frames[body + 1], axis[body]
                 x = F[0, 0] * u[0] + F[0, 1] * u[1] + F[0, 2] * u[2]
                 y = F[1, 0] * u[0] + F[1, 1] * u[1] + F[1, 2] * u[2]
                 z = F[2, 0] * u[0] + F[2, 1] * u[1] + F[2, 2] * u[2]
                 if revolute[body]:
-                    d0, d1, d2 = point[0] - F[0, 3], point[1] - F[1, 3], point[2] - F[2, 3]
+                    d0 = row[at] - inside * row[1] - F[0, 3]
+                    d1 = row[at + 1] - inside * row[2] - F[1, 3]
+                    d2 = row[at + 2] - inside * row[3] - F[2, 3]
                     x, y, z = y * d2 - z * d1, z * d0 - x * d2, x * d1 - y * d0
-                rows[total, dof[body]] += sign * ratio[body] * (normal[0] * x + normal[1] * y + normal[2] * z)
+                rows[total, dof[body]] += sign * ratio[body] * (row[1] * x + row[2] * y + row[3] * z)
                 body = parent[body]
         owner[total] = k
         total += 1

@@ -14,6 +14,7 @@ import functools
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..compile_notice import compiling
 from ..compiler import kernels_of
 from ..errors import InputError, ShapeError
 from ..geometry import Checker, WorldSnapshot
@@ -144,6 +145,17 @@ class ArmServo:
         self._before, self._dt = self._state.copy(), 0.004
         self._reference, self._held_for, self._backing = None, 0.0, False
 
+    def warm_up(self) -> None:
+        """Compiles every part of a cycle ahead of the first command, which may take ten seconds once; then resets."""
+        q = np.clip(np.zeros(self.chain.n), self.chain.limits.lower, self.chain.limits.upper)
+        with compiling("the servo", 10.0):
+            self.reset(q)
+            twist, pose = TwistCommand([0.1, 0.0, 0.0, 0.1, 0.0, 0.0]), PoseTarget(self._forward.run(q))
+            for command in (twist, JointJog(np.full(self.chain.n, 0.1)), pose, None):
+                self.step(command, 0.004)
+                self.trajectory()
+            self.reset(q)
+
     def see(self, snapshot: WorldSnapshot) -> None:
         """Uses another snapshot of the world from the next cycle on; takes milliseconds if it is a new one."""
         if snapshot is self._snapshot:
@@ -256,6 +268,8 @@ class ArmServo:
             )  # fmt: skip
             if free:
                 return qd, np.zeros(0, np.int64)
+            if not np.isfinite(qd).all():
+                raise NotSolved("a servo cycle has numbers that are not finite", "report the configuration")
             qd, multipliers, flag = minimise(H, f, A, upper, lower)
             if flag == SOLVED:
                 return np.clip(qd, self._low, self._high), np.flatnonzero(multipliers[n:] > 1e-9)

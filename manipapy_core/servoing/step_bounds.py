@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..jit import njit
@@ -19,13 +21,37 @@ def candidate(state, qd, together, lower, upper, speed, limit, jerk, dt, out, pa
 
 
 @njit(cache=True, nogil=True)
+def free_minimum(H, f, v):  # type: ignore[no-untyped-def]
+    """Writes the v that minimises ½ vᵀ H v + fᵀ v, by Cholesky's factors; NaN unless H is positive definite."""
+    n = len(f)
+    L = np.empty((n, n))
+    for a in range(n):
+        v[a] = -f[a]
+        for b in range(a + 1):
+            total = H[a, b]
+            for m in range(b):
+                total -= L[a, m] * L[b, m]
+            if a == b:
+                L[a, a] = math.sqrt(total) if total > 0.0 else math.nan
+            else:
+                L[a, b] = total / L[b, b]
+        for m in range(a):
+            v[a] -= L[a, m] * v[m]
+        v[a] /= L[a, a]
+    for a in range(n - 1, -1, -1):
+        for m in range(a + 1, n):
+            v[a] -= L[m, a] * v[m]
+        v[a] /= L[a, a]
+
+
+@njit(cache=True, nogil=True)
 def bounded(H, f, rows, distance, own, low, high, rate, security, self_security, retreat):  # type: ignore[no-untyped-def]
     """Rows of unit length, bounds of v and of the rows, the free minimum, and whether it keeps them."""
     count, n = rows.shape
-    A, lower, upper = np.empty((count, n)), np.full(n + count, -1e30), np.empty(n + count)
+    A, lower, upper, v = np.empty((count, n)), np.empty(n + count), np.empty(n + count), np.empty(n)
     for j in range(n):
         lower[j], upper[j] = low[j], high[j]
-    v = np.linalg.solve(H, -f)
+    free_minimum(H, f, v)
     kept = True
     for j in range(n):
         kept = kept and low[j] <= v[j] <= high[j]
@@ -39,7 +65,7 @@ def bounded(H, f, rows, distance, own, low, high, rate, security, self_security,
         size = max(size**0.5, 1e-9)
         for j in range(n):
             A[k, j] = rows[k, j] / size
-        upper[n + k] = bound / size
+        lower[n + k], upper[n + k] = -1e30, bound / size
     return A, lower, upper, v, kept
 
 

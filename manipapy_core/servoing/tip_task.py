@@ -11,8 +11,8 @@ All of it is written in tip axes: weights are the same in all directions, so sin
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -88,26 +88,29 @@ class TipTasks:
             reference: T_base_path: where the path of the commands leads; the pose itself for none.
             pull: Joint velocity for joints that the tip leaves free, shape (n,).
         """
-        J, H, f, lost, u, n, numbers = self._solve(q, pose, twist, reference, pull)
-        fit, is_lost, sigma, along, size = numbers
+        J = self._kernel.run(q)
+        J[:3] *= self._length
+        U, singular_values, Vt = np.linalg.svd(J)
+        H, f, lost = np.empty((len(q), len(q))), np.empty(len(q)), np.empty(6)
+        rest = reference, pull, self._speed, self._gains, H, f, lost
+        fit, is_lost, along, size = _task(J, U, singular_values, Vt, pose, twist, *rest)
+        sigma = float(singular_values[-1])
         if sigma < BRAKE_BELOW and abs(along) > SHARE_LOST * size:
+            u, n = U[:, len(singular_values) - 1], Vt[len(singular_values) - 1]
             gradient = self._gradient(q, sigma, u, n)
-            leaves, escape, kept = self._near_singularity(
-                gradient, sigma, n, along, abs(along) / size, qd, bool(is_lost)
-            )
+            leaves, escape, kept = self._near_singularity(gradient, sigma, n, along, abs(along) / size, qd, is_lost)
             part = (1.0 - kept) * along * _in_base(pose, u, self._length)
             if leaves:
                 # On its way out the arm keeps the direction: what is not lost waits for what is.
                 twist = kept * twist + part
             elif kept < 1.0:
-                twist, lost, is_lost = twist - part, lost + part, 1.0
+                twist, is_lost = twist - part, True
             if leaves or kept < 1.0:
-                J, H, f, _, _, _, _ = self._solve(q, pose, twist, reference, pull)
+                before = lost.copy()
+                _task(J, U, singular_values, Vt, pose, twist, *rest)
+                lost[:] = before if leaves else before + part
                 f -= DAMPING * escape
-        return TipTask(H, f, J, float(fit), bool(is_lost), lost)
-
-    def _solve(self, q: Array, pose: Array, twist: Array, reference: Array, pull: Array) -> tuple[Any, ...]:
-        return _task(self._kernel.run(q), pose, twist, reference, pull, self._speed, self._gains)
+        return TipTask(H, f, J, fit, is_lost, lost)
 
     def _gradient(self, q: Array, sigma: float, u: Array, n: Array) -> Array:
         """Derivative of the smallest singular value by q, shape (n,)."""
@@ -155,48 +158,66 @@ def _in_base(pose: Array, weighted: Array, length: float) -> Array:
 
 @njit(cache=True, nogil=True)
 def rotation_log(R, out):  # type: ignore[no-untyped-def]
-    """Writes the rotation vector of a rotation matrix."""
+    """Writes the rotation vector of a rotation matrix into the first three elements."""
     x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     w = R[0, 0] + R[1, 1] + R[2, 2]
     # The largest component of the quaternion (w, x, y, z), squared times four, is the safe one to divide by.
-    squares = np.array([1.0 + w, 1.0 + 2.0 * R[0, 0] - w, 1.0 + 2.0 * R[1, 1] - w, 1.0 + 2.0 * R[2, 2] - w])
-    k = np.argmax(squares)
-    if k == 0:
-        q0, q1, q2, q3 = squares[0], x, y, z
-    elif k == 1:
-        q0, q1, q2, q3 = x, squares[1], R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]
-    elif k == 2:
-        q0, q1, q2, q3 = y, R[0, 1] + R[1, 0], squares[2], R[1, 2] + R[2, 1]
+    ww, xx, yy, zz = 1.0 + w, 1.0 + 2.0 * R[0, 0] - w, 1.0 + 2.0 * R[1, 1] - w, 1.0 + 2.0 * R[2, 2] - w
+    if ww >= xx and ww >= yy and ww >= zz:
+        q0, q1, q2, q3 = ww, x, y, z
+    elif xx >= yy and xx >= zz:
+        q0, q1, q2, q3 = x, xx, R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]
+    elif yy >= zz:
+        q0, q1, q2, q3 = y, R[0, 1] + R[1, 0], yy, R[1, 2] + R[2, 1]
     else:
-        q0, q1, q2, q3 = z, R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], squares[3]
+        q0, q1, q2, q3 = z, R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], zz
     if q0 < 0.0:
         q0, q1, q2, q3 = -q0, -q1, -q2, -q3
-    length = (q1 * q1 + q2 * q2 + q3 * q3) ** 0.5
-    factor = 2.0 / q0 if length < 1e-9 * q0 else 2.0 * np.arctan2(length, q0) / length
+    length = math.sqrt(q1 * q1 + q2 * q2 + q3 * q3)
+    factor = 2.0 / q0 if length < 1e-9 * q0 else 2.0 * math.atan2(length, q0) / length
     out[0], out[1], out[2] = factor * q1, factor * q2, factor * q3
 
 
 @njit(cache=True, nogil=True)
-def rotation_exp(w):  # type: ignore[no-untyped-def]
-    """Rotation matrix of a rotation vector."""
-    angle = (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) ** 0.5
-    R = np.eye(3)
-    if angle < 1e-12:
-        return R
-    x, y, z = w[0] / angle, w[1] / angle, w[2] / angle
-    s, c = np.sin(angle), 1.0 - np.cos(angle)
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return R + s * K + c * (K @ K)
+def rotation_exp(w, out):  # type: ignore[no-untyped-def]
+    """Writes the rotation matrix of the rotation vector in the first three elements, shape (3, 3)."""
+    angle = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    x, y, z = 0.0, 0.0, 0.0
+    if angle >= 1e-12:
+        x, y, z = w[0] / angle, w[1] / angle, w[2] / angle
+    s, c = math.sin(angle), 1.0 - math.cos(angle)
+    # 1 + s K + c K², with K the matrix of the cross product with the axis
+    out[0, 0], out[0, 1], out[0, 2] = 1.0 - c * (y * y + z * z), c * x * y - s * z, c * x * z + s * y
+    out[1, 0], out[1, 1], out[1, 2] = c * x * y + s * z, 1.0 - c * (x * x + z * z), c * y * z - s * x
+    out[2, 0], out[2, 1], out[2, 2] = c * x * z - s * y, c * y * z + s * x, 1.0 - c * (x * x + y * y)
 
 
 @njit(cache=True, nogil=True)
-def path_error(pose, reference, length, leash):  # type: ignore[no-untyped-def]
-    """Rotation vector and offset from the tip to its path, in base axes, no longer than the leash; shape (6,)."""
-    error = np.empty(6)
-    rotation_log(np.ascontiguousarray(reference[:3, :3]) @ np.ascontiguousarray(pose[:3, :3]).T, error[:3])
-    error[3:] = reference[:3, 3] - pose[:3, 3]
-    longest = max(np.linalg.norm(error[:3]) * length, np.linalg.norm(error[3:])) / leash
-    return error / max(longest, 1.0)
+def _product(A, B, out):  # type: ignore[no-untyped-def]
+    """Writes the product of two rotations; of poses the rotations count."""
+    for r in range(3):
+        for c in range(3):
+            out[r, c] = A[r, 0] * B[0, c] + A[r, 1] * B[1, c] + A[r, 2] * B[2, c]
+
+
+@njit(cache=True, nogil=True)
+def path_error(pose, reference, length, leash, error):  # type: ignore[no-untyped-def]
+    """Writes rotation vector and offset from the tip to its path, in base axes, no longer than the leash; (6,)."""
+    R = np.empty((3, 3))
+    for r in range(3):
+        for c in range(3):
+            R[r, c] = (
+                reference[r, 0] * pose[c, 0] + reference[r, 1] * pose[c, 1] + reference[r, 2] * pose[c, 2]
+            )  # fmt: skip
+    rotation_log(R, error)
+    angle, distance = 0.0, 0.0
+    for r in range(3):
+        error[3 + r] = reference[r, 3] - pose[r, 3]
+        angle += error[r] * error[r]
+        distance += error[3 + r] * error[3 + r]
+    longest = max(max(math.sqrt(angle) * length, math.sqrt(distance)) / leash, 1.0)
+    for i in range(6):
+        error[i] /= longest
 
 
 @njit(cache=True, nogil=True)
@@ -207,58 +228,84 @@ def move_path(pose, reference, twist, achieved, length, leash, dt):  # type: ign
         weight = length * length if i < 3 else 1.0
         progress += weight * achieved[i] * twist[i]
         size += weight * twist[i] * twist[i]
-    moved = min(max(progress / size, 0.0), 1.0) * dt * twist
-    error = path_error(pose, reference, length, leash)
-    R = rotation_exp(moved[:3]) @ (rotation_exp(error[:3]) @ np.ascontiguousarray(pose[:3, :3]))
+    share = min(max(progress / size, 0.0), 1.0) * dt
+    moved, error = np.empty(6), np.empty(6)
+    for i in range(6):
+        moved[i] = share * twist[i]
+    path_error(pose, reference, length, leash, error)
+    turn, turned = np.empty((3, 3)), np.empty((3, 3))
+    rotation_exp(error, turn)
+    _product(turn, pose, turned)
+    rotation_exp(moved, turn)
+    _product(turn, turned, reference)
     for r in range(3):
         reference[r, 3] = pose[r, 3] + error[3 + r] + moved[3 + r]
-        for c in range(3):
-            reference[r, c] = R[r, c]
 
 
 @njit(cache=True, nogil=True)
-def _task(J, pose, twist, reference, pull, speed, gains):  # type: ignore[no-untyped-def]
-    length, threshold, gain, tolerance, leash = gains
-    n = J.shape[1]
-    Rt = np.ascontiguousarray(pose[:3, :3].T)
-    weights = np.array([length, length, length, 1.0, 1.0, 1.0])
-    for r in range(6):
-        J[r] *= weights[r]
-    wanted, error = np.empty(6), path_error(pose, reference, length, leash)
-    wanted[:3], wanted[3:] = Rt @ twist[:3], Rt @ twist[3:]
-    correction = np.empty(6)
-    correction[:3], correction[3:] = Rt @ error[:3], Rt @ error[3:]
-    wanted *= weights
-    correction *= gain * weights
-    U, sigma, Vt = np.linalg.svd(J)
-    rank = len(sigma)
-    along, back = U.T @ wanted, U.T @ correction
-    followed, returned, damped_along = np.zeros(6), np.zeros(6), np.zeros(rank)
+def _in_tip(pose, twist, length, out):  # type: ignore[no-untyped-def]
+    """Writes a twist in base axes as a weighted one in tip axes."""
+    for r in range(3):
+        out[r] = length * (pose[0, r] * twist[0] + pose[1, r] * twist[1] + pose[2, r] * twist[2])
+        out[3 + r] = pose[0, r] * twist[3] + pose[1, r] * twist[4] + pose[2, r] * twist[5]
+
+
+@njit(cache=True, nogil=True)
+def _task(J, U, sigma, Vt, pose, twist, reference, pull, speed, gains, H, f, lost):  # type: ignore[no-untyped-def]
+    """Writes H, f and what is lost, and returns fit, whether much is lost, the twist along the last direction, and its
+    size; from the singular value decomposition of the weighted Jacobian.
+    """
+    length, threshold, gain, tolerance, leash = gains[0], gains[1], gains[2], gains[3], gains[4]
+    n, rank = J.shape[1], len(sigma)
+    wanted, correction, error = np.empty(6), np.empty(6), np.empty(6)
+    path_error(pose, reference, length, leash, error)
+    _in_tip(pose, twist, length, wanted)
+    _in_tip(pose, error, length, correction)
+    followed, returned, preferred = np.zeros(6), np.zeros(6), np.zeros(n)
+    along, back, damped = np.zeros(rank), np.zeros(rank), np.zeros(rank)
     for i in range(rank):
+        for r in range(6):
+            along[i] += U[r, i] * wanted[r]
+            back[i] += U[r, i] * gain * correction[r]
         near = max(1.0 - (sigma[i] / threshold) ** 2, 0.0)
-        inverse = sigma[i] / (sigma[i] ** 2 + near * (0.5 * threshold) ** 2 + 1e-12)
-        followed += U[:, i] * (sigma[i] * inverse * along[i])
-        returned += U[:, i] * (sigma[i] * inverse * back[i])
-        damped_along[i] = inverse
-    missing, size = wanted - followed, np.linalg.norm(wanted)
-    lag = np.linalg.norm(returned) / gain
+        damped[i] = sigma[i] / (sigma[i] ** 2 + near * (0.5 * threshold) ** 2 + 1e-12)
+        for r in range(6):
+            followed[r] += U[r, i] * (sigma[i] * damped[i] * along[i])
+            returned[r] += U[r, i] * (sigma[i] * damped[i] * back[i])
+    size, missed, lag = 0.0, 0.0, 0.0
+    for r in range(6):
+        size += wanted[r] * wanted[r]
+        missed += (wanted[r] - followed[r]) ** 2
+        lag += returned[r] * returned[r]
+    size, missed, lag = math.sqrt(size), math.sqrt(missed), math.sqrt(lag) / gain
     slow = max(1.0 / (1.0 + (lag / tolerance) ** 2), SLOWEST)
-    preferred = np.zeros(n)
     for i in range(rank):
-        preferred += Vt[i] * (damped_along[i] * (slow * along[i] + back[i]))
+        for j in range(n):
+            preferred[j] += Vt[i, j] * (damped[i] * (slow * along[i] + back[i]))
     fastest = 0.0
     for j in range(n):
         fastest = max(fastest, abs(preferred[j]) / speed[j])
     fit = 1.0 / fastest if fastest > 1.0 else 1.0
-    preferred *= fit
-    for i in range(6, n):
-        preferred += Vt[i] * np.sum(Vt[i] * pull)
-    target = fit * (slow * followed + returned)
-    H, f = J.T @ J, -(J.T @ target) - DAMPING * preferred
     for j in range(n):
-        H[j, j] += DAMPING
-    lost = np.empty(6)
-    lost[:3], lost[3:] = Rt.T @ missing[:3] / length, Rt.T @ missing[3:]
-    is_lost = 1.0 if np.linalg.norm(missing) > SHARE_LOST * size else 0.0
-    numbers = (fit, is_lost, sigma[rank - 1], along[rank - 1], size)
-    return J, H, f, lost, U[:, rank - 1].copy(), Vt[rank - 1].copy(), numbers
+        preferred[j] *= fit
+    for i in range(6, n):
+        free = 0.0
+        for j in range(n):
+            free += Vt[i, j] * pull[j]
+        for j in range(n):
+            preferred[j] += free * Vt[i, j]
+    for j in range(n):
+        f[j] = -DAMPING * preferred[j]
+        for r in range(6):
+            f[j] -= J[r, j] * (fit * (slow * followed[r] + returned[r]))
+        for k in range(j + 1):
+            total = DAMPING if k == j else 0.0
+            for r in range(6):
+                total += J[r, j] * J[r, k]
+            H[j, k] = H[k, j] = total
+    for r in range(3):
+        lost[r], lost[3 + r] = 0.0, 0.0
+        for k in range(3):
+            lost[r] += pose[r, k] * (wanted[k] - followed[k]) / length
+            lost[3 + r] += pose[r, k] * (wanted[3 + k] - followed[3 + k])
+    return fit, missed > SHARE_LOST * size, along[rank - 1], size

@@ -23,6 +23,7 @@ from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics, polytopes, reachability
+from manipapy_core.compile_notice import compiling
 from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.geometry import Box, RobotBody, World, WorldSnapshot
 from manipapy_core.polytopes import Polytope
@@ -115,8 +116,9 @@ class CapabilityNode(ManagedNode):
         rest, beside, world = np.zeros(self._chain.n), np.eye(4), World()
         beside[:3, 3] = kinematics.forward(self._chain, rest)[:3, 3] + np.array([0.0, 0.0, 0.4])
         world.add("obstacle", Box(np.array([0.1, 0.1, 0.1])), beside)
-        for snapshot in (World().snapshot(), world.snapshot()):
-            self._abilities.polytopes(names, rest, rest, snapshot, self._query())
+        with compiling("polytopes", 10.0):
+            for snapshot in (World().snapshot(), world.snapshot()):
+                self._abilities.polytopes(names, rest, rest, snapshot, self._query())
 
     # Publishing, on a thread of its own.
 

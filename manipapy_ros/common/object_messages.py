@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import contextlib
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from geometry_msgs.msg import Point32, Pose
 from manipapy_msgs.msg import CollisionObject, ObstacleArray
 from numpy.typing import NDArray
 
-from manipapy_core.errors import InputError, MissingPackage
+from manipapy_core.errors import InputError
 from manipapy_core.geometry import (
     Box,
     Capsule,
@@ -107,19 +106,6 @@ def mesh_parts(points: Array, corners: NDArray[np.int64], name: str) -> list[Sha
         raise InputError(f"mesh {name!r} has a point that is not finite")
     ConvexMesh(points)  # refuses what spans no volume
     return list(decompose(TriangleMesh(points, corners.reshape(-1, 3).astype(np.int64))))
-
-
-def warm_up_meshes() -> None:
-    """Compile what meshes of messages need, which may take half a minute once: an executor must not wait for it."""
-    # A step: it takes two parts, so that all of the decomposition runs.
-    outline = np.array([[0.0, 0.0], [0.2, 0.0], [0.2, 0.1], [0.1, 0.1], [0.1, 0.2], [0.0, 0.2]])
-    points = np.vstack([np.column_stack([outline, np.full(6, z)]) for z in (0.0, 0.1)])
-    caps = [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
-    sides = [(k, (k + 1) % 6, 6 + (k + 1) % 6) for k in range(6)] + [(k, 6 + (k + 1) % 6, 6 + k) for k in range(6)]
-    top = [(6 + a, 6 + b, 6 + c) for a, b, c in caps]
-    faces = [(a, c, b) for a, b, c in caps] + top + sides
-    with contextlib.suppress(MissingPackage):  # a mesh will be refused with it
-        mesh_parts(points, np.array(faces, dtype=np.int64).reshape(-1), "warm-up")
 
 
 def message_of(name: str, shape: Shape, T: Array, frame: str, *, compact: bool = False) -> CollisionObject:

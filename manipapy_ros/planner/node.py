@@ -10,6 +10,7 @@ process is MoveIt's interface to it (`planner/move_group`).
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Sequence
 
@@ -20,7 +21,7 @@ from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics
 from manipapy_core.errors import InputError
-from manipapy_core.geometry import Checker, RobotBody
+from manipapy_core.geometry import Checker, RobotBody, decomposition
 from manipapy_core.model import srdf_text
 from manipapy_core.model.semantics import group_of, semantics_of
 from manipapy_core.motion import PlanResult, warm_up
@@ -33,7 +34,6 @@ from ..client.session import RosSession
 from ..common import qos
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
-from ..common.object_messages import warm_up_meshes
 from ..common.params import Param, Values
 from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, compile_kernels
@@ -95,8 +95,9 @@ class PlannerNode(ManagedNode):
         self._load_scene(str(values["scene"]), bool(values["scene_movable"]))
         checker = Checker(RobotBody.build(model.robot, model.chain), self._world.world)
         warm_up(checker)
-        warm_up_constraints(checker)
-        warm_up_meshes()
+        decomposition.warm_up()
+        # Few requests have path constraints; the first one waits for this thread if it has to.
+        threading.Thread(target=warm_up_constraints, args=(checker,), name="compilation", daemon=True).start()
         self._requests = Requests(model, checker, _defaults(values), _named(model, values))
         self._drawn_version, self._drawn = -1, frozenset[str]()
         self._stale = False

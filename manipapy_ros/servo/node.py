@@ -18,13 +18,12 @@ from moveit_msgs.srv import ServoCommandType
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-from manipapy_core import kinematics
 from manipapy_core.compiler import kernels_of
 from manipapy_core.control import LoopSettings, PeriodicLoop
 from manipapy_core.control.loop import Histogram
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import Checker, RobotBody, World, WorldSnapshot
-from manipapy_core.servoing import ArmServo, JointJog, ServoSettings, ServoStatus, TwistCommand
+from manipapy_core.servoing import ArmServo, ServoSettings, ServoStatus
 from manipapy_core.typing import Array
 
 from ..common import qos
@@ -94,7 +93,7 @@ class ServoNode(ManagedNode):
         names = ("linear_speed", "angular_speed", "velocity_scaling", "acceleration_scaling", "influence", "security")
         settings = ServoSettings(**{name: float(values[name]) for name in names})
         self._servo = ArmServo(Checker(RobotBody.build(model.robot, chain), World()), settings)
-        self._warm_up()
+        self._servo.warm_up()
         self._reader, self._perceived = JointStateReader(chain.joint_names), World()
         self._tf = self.own(TfBuffer(self))
         self._follower = self.own(WorldFollower.of(self, values, chain.base))
@@ -283,15 +282,6 @@ class ServoNode(ManagedNode):
         else:
             self.get_logger().warning(f"no command type {request.command_type}, or the servo is not active")
         return response
-
-    def _warm_up(self) -> None:
-        """Compiles every part of a cycle ahead of the first command."""
-        q = np.clip(np.zeros(self._chain.n), self._chain.limits.lower, self._chain.limits.upper)
-        self._servo.reset(q)
-        kinematics.forward(self._chain, q)
-        for command in (TwistCommand([0.1, 0.0, 0.0, 0.1, 0.0, 0.0]), JointJog(np.full(self._chain.n, 0.1)), None):
-            self._servo.step(command, 0.004)
-            self._servo.trajectory()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -111,7 +111,7 @@ class PathConstraints:
         """Error of each constraint relative to its tolerance at configurations (N, n), shape (N, constraints)."""
         q = np.ascontiguousarray(q, dtype=np.float64)
         by_row = np.empty((len(q), len(self.rows)))
-        errors.ratios(*self.tables, q, by_row)
+        errors.ratios(*self.tables, q, by_row, np.empty((len(self.rows), 3)))
         found = np.zeros((len(q), len(self.constraints)))
         for index, one in enumerate(self.constraints):
             if isinstance(one, JointConstraint):
@@ -148,10 +148,10 @@ class PathConstraints:
             value = q[self.chain.joint_names.index(one.joint)]
             low, high = one.position - one.below, one.position + one.above
             return f"joint {one.joint!r} is at {value:.4g}, outside its band {low:.4g} to {high:.4g}"
-        by_row = np.empty((1, len(self.rows)))
-        errors.ratios(*self.tables, q[None], by_row)
+        by_row, offsets = np.empty((1, len(self.rows))), np.empty((len(self.rows), 3))
+        errors.ratios(*self.tables, q[None], by_row, offsets)
         row = min((k for k, owner in enumerate(self.owners) if self.constraints[owner] is one), key=by_row[0].item)
-        error = self._error_at(q, row)
+        error = offsets[row]
         tolerance = self.rows[row, errors.TOLERANCE : errors.TOLERANCE + 3]
         if isinstance(one, OrientationConstraint):
             k = int(np.argmax(np.abs(error) / tolerance))
@@ -161,13 +161,6 @@ class PathConstraints:
             )
         outside = 1e3 * _outside(int(self.kinds[row, errors.KIND]), error, tolerance)
         return f"{one.link!r} is {outside:.3g} mm outside its region"
-
-    def _error_at(self, q: Array, row: int) -> Array:
-        whole, numbers, kinds, rows = self.tables
-        R, p, w, error = np.empty((len(whole), 9)), np.empty((len(whole), 3)), np.empty((7, 9)), np.empty(3)
-        errors.body_poses(whole, numbers, q, R, p)
-        errors.error_of(R, p, kinds[row], rows[row], w, error)
-        return error
 
 
 def _outside(kind: int, error: Array, tolerance: Array) -> float:

@@ -202,10 +202,12 @@ def worst_ratio(whole, numbers, kinds, rows, q, R, p, w, e):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def ratios(whole, numbers, kinds, rows, q, out):  # type: ignore[no-untyped-def]
-    """Largest ratio of every row of constraints, for configurations (N, n), shape (N, rows)."""
-    R, p, w, e = np.empty((whole.shape[0], 9)), np.empty((whole.shape[0], 3)), np.empty((7, 9)), np.empty(3)
+def ratios(whole, numbers, kinds, rows, q, out, last):  # type: ignore[no-untyped-def]
+    """Largest ratio of every row of constraints, for configurations (N, n), shape (N, rows); errors of the last
+    configuration besides, shape (rows, 3).
+    """
+    R, p, w = np.empty((whole.shape[0], 9)), np.empty((whole.shape[0], 3)), np.empty((7, 9))
     for i in range(q.shape[0]):
         body_poses(whole, numbers, q[i], R, p)
         for k in range(kinds.shape[0]):
-            out[i, k] = error_of(R, p, kinds[k], rows[k], w, e)
+            out[i, k] = error_of(R, p, kinds[k], rows[k], w, last[k])
