@@ -20,6 +20,7 @@ from .library import bundled_robots
 from .limits import MotionLimits
 from .robot import Robot
 from .robot_folder import RobotFolder
+from .semantics import group_chain
 from .srdf import (
     DisabledPair,
     EndEffector,
@@ -63,6 +64,7 @@ __all__ = [
     "bundled_robots",
     "disabled_pairs",
     "find_arms",
+    "group_chain",
     "read_srdf",
     "srdf_text",
 ]

@@ -7,7 +7,7 @@ Fingers are told from wrists by branches, mimic joints and names. Wheels, heads 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -113,13 +113,15 @@ def arm_chain(robot: Robot, base: str = "", tip: str = "", locked: Mapping[str, 
     base, tip = choose_arm(robot, base, tip)
     given = dict(locked or {})
     chain = robot.chain(base, tip, fixed=given)
-    nearest = {
-        name: min(max(0.0, robot.joints[name].lower), robot.joints[name].upper)
-        for name, _ in chain.locked
-        if robot.joints[name].mimic is None and name not in given
-    }
+    others = [name for name, _ in chain.locked if robot.joints[name].mimic is None and name not in given]
+    nearest = nearest_to_zero(robot, others)
     moved = {name: value for name, value in nearest.items() if value != 0.0}
     return robot.chain(base, tip, fixed={**given, **moved}) if moved else chain
+
+
+def nearest_to_zero(robot: Robot, joints: Iterable[str]) -> dict[str, float]:
+    """Positions [rad or m] by joint within their limits."""
+    return {name: min(max(0.0, robot.joints[name].lower), robot.joints[name].upper) for name in joints}
 
 
 def gravity_in_base(robot: Robot, chain: Chain) -> Array:

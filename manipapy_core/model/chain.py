@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from .. import lie
-from ..errors import InputError
+from ..errors import InputError, UnknownLink
 from ..typing import Array
 
 
@@ -234,6 +234,17 @@ class Chain:
             carries[index] = heavy or body.mass > 0.0 or bool(np.any(body.inertia))
             moved[body.dof] |= body.ratio != 0.0 and (heavy or bool(own > 0.0))
         return tuple(name for dof, name in enumerate(self.joint_names) if not moved[dof])
+
+    def with_tip(self, link: str) -> Chain:
+        """The same joints with another link as tip.
+
+        Raises:
+            UnknownLink: There is no such link.
+        """
+        if link not in self.link_names:
+            raise UnknownLink(link, self.link_names)
+        body, T_body_tip = self.link_placements[self.link_names.index(link)]
+        return replace(self, tip=link, tip_body=body, T_body_tip=T_body_tip)
 
     def describe(self) -> str:
         """What a person wants to know: joints with limits, masses, the home pose, what is locked."""

@@ -153,6 +153,8 @@ class Drive:
         self._timeouts = self._refusals = self._trips = 0
         self._last_refusal = self._last_trip = ""
         self._gravity, self._zeros = gravity_base, np.zeros(chain.n)
+        self._most_effort = limits.effort.copy()
+        """Largest effort of each joint under its servo [N m or N], shape (n,)."""
         self.reset(np.zeros(chain.n))
         self.settings = settings
 
@@ -189,6 +191,7 @@ class Drive:
     def reset(self, q: Array) -> None:
         """Clear all commands and hold this position [rad or m], shape (n,)."""
         n = self._chain.n
+        self._most_effort[:] = self._chain.limits.effort
         self.state = DriveState(
             mode=np.full(n, DriveMode.HOLD, dtype=np.int8),
             reason=np.full(n, HoldReason.START, dtype=np.int8),
@@ -252,6 +255,17 @@ class Drive:
         held = which[self.state.mode[which] == DriveMode.HOLD]
         self.state.reason[held] = HoldReason.START
 
+    def limit_effort(self, joints: Sequence[str], effort: float) -> None:
+        """Limit the effort with which joints are moved to positions, until the next reset.
+
+        Args:
+            effort: [N m or N]; above the limit of the joint, and inf, mean that limit.
+        """
+        if not effort > 0.0:
+            raise InputError(f"the effort is {effort!r}; give a number above 0")
+        which = self._select(joints)
+        self._most_effort[which] = np.minimum(effort, self._chain.limits.effort[which])
+
     def efforts(self, q: Array, qd: Array, time: float) -> Array:
         """Efforts for the next step, within the limits [N m or N], shape (n,).
 
@@ -280,7 +294,7 @@ class Drive:
         to_position, at_velocity = state.mode == DriveMode.POSITION, state.mode == DriveMode.VELOCITY
         r, rd, rdd = state.reference.advance(q, qd, state.command, to_position, at_velocity, self._time_step)
         wanted = self._servo.efforts(q, qd, r, rd, rdd, servo, state.reference.braking, given)
-        limit = self._chain.limits.effort
+        limit = np.where(servo, self._most_effort, self._chain.limits.effort)
         state.effort[:] = np.minimum(np.maximum(wanted, -limit), limit)
         state.limited[servo] = (state.effort != wanted)[servo]
         return state.effort

@@ -57,6 +57,8 @@ class SimRobot:
         gravity_base = np.ascontiguousarray(T_world_base[:3, :3].T @ engine.gravity)
         self._drive = Drive(self.chain, gravity_base, engine.time_step, settings)
         self._body = engine.add_robot(name, robot, self.chain, T_world_base)
+        self._own_columns = [self._body.moving_names.index(joint) for joint in self.chain.joint_names]
+        """Of joints that take commands, among all moving joints."""
         self._home = self._body.nearest_to_zero()
         self.reset()
 
@@ -71,6 +73,11 @@ class SimRobot:
     def joint_names(self) -> tuple[str, ...]:
         """Joints that take commands, without mimic joints; the order of arrays without names."""
         return self.chain.joint_names
+
+    @property
+    def moving_names(self) -> tuple[str, ...]:
+        """All moving joints, mimic joints included, in the order of the description."""
+        return self._body.moving_names
 
     @property
     def settings(self) -> DriveSettings:
@@ -104,6 +111,15 @@ class SimRobot:
         with self._lock:
             self._drive.hold(joints)
 
+    def limit_effort(self, joints: Sequence[str], effort: float) -> None:
+        """Limit the effort with which joints, such as fingers, are moved to positions or held, until the next reset.
+
+        Args:
+            effort: [N m or N]; above the limit of the joint, and inf, mean that limit.
+        """
+        with self._lock:
+            self._drive.limit_effort(joints, effort)
+
     def enable(self, joints: Sequence[str] | None = None) -> None:
         """Let held joints (all if not given) take commands again."""
         with self._lock:
@@ -125,8 +141,8 @@ class SimRobot:
             if not mimic:
                 return JointStates(time, self.chain.joint_names, *self._body.positions_and_velocities(), effort)
             names = self._body.moving_names
-            by_name = dict(zip(self.chain.joint_names, effort))
-            efforts = np.array([by_name.get(name, 0.0) for name in names])
+            efforts = np.zeros(len(names))
+            efforts[self._own_columns] = effort
             return JointStates(time, names, *self._body.moving_states(), efforts)
 
     def link_pose(self, name: str) -> Array:

@@ -68,6 +68,8 @@ class Options:
     """Link that stays still; empty: that of the parameters, or of the arm found."""
     tip: str = ""
     """Link at the end of the arm; empty: that of the parameters, or of the arm found."""
+    group: str = ""
+    """Several arms moved as one, such as arms for all of them; empty: one arm."""
     limits: str = ""
     """Limits file."""
     package_paths: tuple[str, ...] = ()
@@ -280,6 +282,7 @@ def _robot_parameters(options: Options) -> dict[str, Value]:
         "xacro_args": options.xacro_args,
         "base_link": options.base,
         "tip_link": options.tip,
+        "group": options.group,
         "limits": options.limits and str(Path(options.limits).absolute()),
         "package_paths": tuple(str(Path(path).absolute()) for path in options.package_paths),
         "locked_joints": options.locked_joints,

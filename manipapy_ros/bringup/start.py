@@ -33,6 +33,7 @@ def with_free_start(options: Options, log: Callable[[str], None]) -> Options:
         "limits": options.limits,
         "base_link": options.base,
         "tip_link": options.tip,
+        "group": options.group,
         "locked_joints": options.locked_joints,
         "ignore_missing_meshes": options.ignore_missing_meshes,
     }

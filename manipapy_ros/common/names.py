@@ -11,6 +11,11 @@ MIN_REAL_TIME_FACTOR, MAX_REAL_TIME_FACTOR = 0.01, 100.0
 """Range of simulated seconds per second."""
 
 
+def gripper_action(group: str) -> str:
+    """Action (control_msgs/GripperCommand) of the gripper that is a group of the SRDF, relative to the namespace."""
+    return f"{group}_action_controller/gripper_cmd"
+
+
 def local_discovery() -> dict[str, str]:
     """Restricts discovery to this machine, unless the environment sets it."""
     return {DISCOVERY_RANGE: os.environ.get(DISCOVERY_RANGE, "LOCALHOST")}

@@ -5,9 +5,10 @@
    arguments of a xacro file.
 3. With both empty, the latched topic `robot_description`, as robot_state_publisher and model_server publish it.
 
-`base_link` and `tip_link` select the arm, `limits` names a limits file, `package_paths` resolve `package://` references
-of meshes, `locked_joints` are the positions of joints outside the arm. What the description leaves open is assumed (see
-`manipapy_core.model.assumptions`). A folder brings its own values for those that are not set.
+`base_link` and `tip_link` select the arm, `group` several arms that are moved as one. `limits` names a limits file,
+`package_paths` resolve `package://` references of meshes, `locked_joints` are the positions of joints outside the arm.
+What the description leaves open is assumed (see `manipapy_core.model.assumptions`). A folder brings its own values for
+those that are not set.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from std_msgs.msg import String
 
 from manipapy_core import Robot, dynamics, kinematics
 from manipapy_core.errors import InputError, UnknownLink
-from manipapy_core.model import Chain, MeshGeometry, RobotFolder, arm_chain
+from manipapy_core.model import Chain, MeshGeometry, RobotFolder, arm_chain, group_chain
 from manipapy_core.typing import Array
 
 from ..realtime.polled_topics import PolledSubscription
@@ -43,6 +44,7 @@ ROBOT_PARAMETERS = (
           kind=Parameter.Type.STRING_ARRAY),
     Param("base_link", "", "Link in which poses are given; empty: that of the arm found, the root if tip_link is set"),
     Param("tip_link", "", "Link at the end of the arm; empty: that of the first arm found"),
+    Param("group", "", "Several arms moved as one, such as arms for all of them; empty: the arm to tip_link alone"),
     Param("limits", "", "Limits file (joint_limits.yaml); empty: that of a bundled robot or robot folder"),
     Param("locked_joints", "", "Positions of joints outside the arm, such as a torso: name:=value, by spaces"),
     Param("ignore_missing_meshes", False, "Leave out collision shapes without a mesh file: they never collide"),
@@ -71,17 +73,19 @@ class LoadedRobot:
 
     robot: Robot
     chain: Chain
-    """From base_link to tip_link."""
+    """From base_link to tip_link, or with all joints of `group`."""
 
     @classmethod
     def of(cls, robot: Robot, values: Values) -> LoadedRobot:
-        """The robot with the arm that the parameters `base_link` and `tip_link` select.
+        """The robot with the arm that the parameters `base_link` and `tip_link` select, or the arms of `group`.
 
         Raises:
             InputError: One of the links does not exist, or no joint moves between them.
         """
         locked = locked_positions(values["locked_joints"])
-        chain = arm_chain(robot, values["base_link"], values["tip_link"], locked)
+        ends = values["base_link"], values["tip_link"]
+        group = values["group"]
+        chain = group_chain(robot, group, *ends, locked) if group else arm_chain(robot, *ends, locked)
         if chain.n == 0:
             raise InputError(
                 f"no joint moves between {chain.base!r} and {chain.tip!r}; "

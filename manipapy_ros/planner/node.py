@@ -21,7 +21,7 @@ from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics
 from manipapy_core.errors import InputError
-from manipapy_core.geometry import Checker, RobotBody, decomposition
+from manipapy_core.geometry import Box, Checker, RobotBody, World, decomposition
 from manipapy_core.model import srdf_text
 from manipapy_core.model.semantics import group_of, semantics_of
 from manipapy_core.motion import PlanResult, warm_up
@@ -42,7 +42,8 @@ from .actions import PlanningGoals
 from .execution import PlannedMotion
 from .margins import MARGIN_PARAMETERS, PerceivedMargin
 from .markers import path_markers
-from .move_group.group import PlanningGroup
+from .move_group.grippers import GripperGroups
+from .move_group.group import PlanningGroups
 from .move_group.interface import MoveGroupInterface
 from .requests import Defaults, Requests
 from .world import PlannerWorld
@@ -96,6 +97,7 @@ class PlannerNode(ManagedNode):
         checker = Checker(RobotBody.build(model.robot, model.chain), self._world.world)
         warm_up(checker)
         decomposition.warm_up()
+        _warm_up_carried(checker)
         # Few requests have path constraints; the first one waits for this thread if it has to.
         threading.Thread(target=warm_up_constraints, args=(checker,), name="compilation", daemon=True).start()
         self._requests = Requests(model, checker, _defaults(values), _named(model, values))
@@ -103,7 +105,7 @@ class PlannerNode(ManagedNode):
         self._stale = False
         self._path_publisher = self.own(self.create_publisher(MarkerArray, "~/display_path", qos.LATCHED))
         self._world_publisher = self.own(self.create_publisher(MarkerArray, "~/world_markers", qos.LATCHED))
-        client = self.own(RosSession("planner_of", self.get_namespace()))
+        client = self._client = self.own(RosSession("planner_of", self.get_namespace()))
         arm = ArmClient(client, watcher=self.get_fully_qualified_name(), states=self.resolve_topic_name("joint_states"))
         self._motion = PlannedMotion(
             arm,
@@ -130,10 +132,12 @@ class PlannerNode(ManagedNode):
     def _moveit_interface(self, model: LoadedRobot, values: Values) -> MoveGroupInterface:
         home = self._requests.named.get("home")
         semantics = semantics_of(model.robot, model.chain, self._requests.checker.body.ignored, home)
-        name = group_of(semantics, model.chain)
-        others = tuple(group.name for group in semantics.groups if group.name != name)
-        group = PlanningGroup.of(model, name, self._inputs.pose, others)
-        parts = (group, self._requests, self._motion, self._world, self._inputs.pose)
+        name = str(values["group"]) or group_of(semantics, model.chain)
+        grippers = GripperGroups(model.robot, model.chain, self._client)
+        checker, frame = self._requests.checker, self._inputs.pose
+        groups = PlanningGroups(model, semantics, name, checker, frame, grippers.by_name)
+        groups.warm_up()
+        parts = (groups, grippers, self._requests, self._motion, self._world, frame)
         return self.own(MoveGroupInterface(self, *parts, srdf_text(semantics), self._announce))
 
     def deactivate(self) -> None:
@@ -218,6 +222,14 @@ def _check(values: Values) -> None:
     if values["obstacles.when_stale"] not in (KEEP, FORGET):
         raise InputError(f"obstacles.when_stale is {values['obstacles.when_stale']!r}; choose {KEEP} or {FORGET}")
     PerceivedMargin.of(values)
+
+
+def _warm_up_carried(checker: Checker) -> None:
+    """Compile what covers carried objects with spheres, before the first plan with one has to be in time."""
+    world, chain = World(), checker.body.chain
+    world.add("box", Box(np.full(3, 0.05)), np.eye(4))
+    world.attach("box", chain.tip, np.eye(4))
+    checker.check(np.zeros(chain.n), snapshot=world.snapshot())
 
 
 def _defaults(values: Values) -> Defaults:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -213,10 +213,18 @@ def result_message(result: PlanResult, joint_names: tuple[str, ...]) -> PlanMoti
     return message
 
 
-def trajectory_message(trajectory: JointTrajectory, joint_names: tuple[str, ...]) -> TrajectoryMessage:
-    """Positions, and velocities and accelerations if known, at their times."""
+def trajectory_message(
+    trajectory: JointTrajectory, joint_names: tuple[str, ...], columns: Sequence[int] | None = None
+) -> TrajectoryMessage:
+    """Positions, and velocities and accelerations if known, at their times.
+
+    Args:
+        columns: Of these joints in the trajectory; all if not given.
+    """
     message = TrajectoryMessage(joint_names=list(joint_names))
-    known = (trajectory.positions, trajectory.velocities, trajectory.accelerations)
+    known: tuple[Array | None, ...] = (trajectory.positions, trajectory.velocities, trajectory.accelerations)
+    if columns is not None and len(columns) < trajectory.positions.shape[1]:
+        known = tuple(None if rows is None else np.ascontiguousarray(rows[:, columns]) for rows in known)
     for index, t in enumerate(trajectory.times.tolist()):
         sample = point(*(None if rows is None else rows[index] for rows in known))
         sample.time_from_start = duration_message(t)

@@ -2,7 +2,8 @@
 
 Publishes `joint_states` at every step and `clock`; subscribes to commands on `forward_effort_controller/commands`,
 `forward_velocity_controller/commands` and `forward_position_controller/commands`; publishes the poses of objects on
-`~/ground_truth`. Offers `~/reset`, `~/pause`, `~/step`, `~/spawn`, `~/remove`. A stereo camera is optional.
+`~/ground_truth`. Offers `~/reset`, `~/pause`, `~/step`, `~/spawn`, `~/remove`, and for grippers the action
+`gripper_action_controller/gripper_cmd`. A stereo camera is optional.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ..common.params import Param, Values
 from ..common.process import below_loop, end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot
 from .camera import CAMERA_PARAMETERS, SimCamera
+from .gripper import PERIOD, gripper_actions
 from .objects import GroundTruth, object_from_request, static_frames
 from .physics import Physics, PhysicsSettings
 from .truth_log import TruthLog
@@ -100,6 +102,10 @@ class SimBridgeNode(ManagedNode):
         truth_log = self.own(TruthLog(path, self._sim_robot.joint_names)) if path else None
         settings = _physics_settings(joints, values)
         self._physics = self.own(Physics(self, self._world, self._sim_robot, settings, truth_log))
+        grippers = gripper_actions(self, self._sim_robot, joints, lambda: self._world.time)
+        self._grippers = [self.own(gripper) for gripper in grippers]
+        if grippers:
+            self.every(PERIOD, self._update_grippers)
         self._truth = GroundTruth(self._world, str(values["world_frame"]))
         self._truth_publisher = self.own(self.create_lifecycle_publisher(MarkerArray, "~/ground_truth", 1))
         self.every(1.0 / float(values["ground_truth_rate"]), self._publish_truth)
@@ -127,6 +133,8 @@ class SimBridgeNode(ManagedNode):
         """Stop time."""
         if self._camera is not None:
             self._camera.stop()
+        for gripper in self._grippers:
+            gripper.abandon()
         self._physics.stop()
 
     def _fill(self, model: LoadedRobot, scene: Scene, joints: Sequence[str], values: Values) -> None:
@@ -179,6 +187,10 @@ class SimBridgeNode(ManagedNode):
     def _remove(self, request: RemoveObject.Request, _: RemoveObject.Response) -> str:
         self._world.remove(request.name)
         return f"{request.name} removed"
+
+    def _update_grippers(self) -> None:
+        for gripper in self._grippers:
+            gripper.update()
 
     # Publishing.
 

@@ -87,7 +87,8 @@ class Physics:
         self._commands = CommandInput(node, COMMAND_TOPICS, settings.command_source)
         self._states = node.create_publisher(JointState, "joint_states", qos.STATE)
         self._clock = node.create_publisher(Clock, "clock", qos.COMMAND)
-        self._state_template = _state_template(robot.joint_names)
+        # Drivers of real grippers also publish the joints that follow others.
+        self._state_template = _state_template(robot.moving_names)
         self._loop: PeriodicLoop | None = None
         self._numbers = NumbersReader(len(settings.joints))
         self._mode, self._turn = DriveMode.EFFORT, 0
@@ -218,12 +219,12 @@ class Physics:
         self._streaming = False
 
     def _publish(self) -> None:
-        state = self._robot.state()
+        state = self._robot.state(mimic=True)
         stamp = time_bytes(*split_nanoseconds(self._world.time_ns))
         numbers = (state.q.tobytes(), state.qd.tobytes(), state.effort.tobytes())
         self._states.publish(self._state_template.filled(stamp, *numbers))
         if self._truth_log is not None:
-            self._truth_log.write(state)
+            self._truth_log.write(self._robot.state())
         self._steps_to_clock -= 1
         if self._steps_to_clock <= 0:
             self._publish_clock()

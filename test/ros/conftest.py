@@ -42,6 +42,7 @@ WITHOUT_LOOP = {
         "model_server_services",
         "security",
         "move_group",
+        "moveit_conversation",
         "supervisor",
     ),
     "rviz",

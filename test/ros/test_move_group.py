@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from geometry_msgs.msg import Pose
@@ -279,6 +281,56 @@ def test_bad_requests_get_a_code_and_a_sentence(client):
 
     empty = client.goal(ExecuteTrajectory.Goal())[1]
     refused(empty.error_code, Code.INVALID_MOTION_PLAN, "shoulder_pan_joint")
+
+
+def test_bad_paths_constraints_and_trajectories_get_a_code_and_a_sentence(client):
+    T = kinematics.forward(CHAIN, HOME)
+
+    def line(frame: str = "base_link", **fields):
+        request = GetCartesianPath.Request(**{"group_name": "arm", "waypoints": [pose_from_matrix(T)], **fields})
+        request.header.frame_id = frame
+        return client.call(GetCartesianPath, "compute_cartesian_path", request).error_code
+
+    nowhere = Pose()
+    nowhere.position.x = NAN
+    refused(line(waypoints=[nowhere]), Code.INVALID_GOAL_CONSTRAINTS)
+    refused(line(group_name="legs"), Code.INVALID_GROUP_NAME, "legs")
+    refused(line(link_name="nose"), Code.INVALID_LINK_NAME, "nose")
+    refused(line(link_name="forearm_link"), Code.INVALID_LINK_NAME, "tool0")
+    refused(line(max_step=-1.0), Code.INVALID_MOTION_PLAN, "max_step")
+    refused(line(max_cartesian_speed=0.1), Code.INVALID_MOTION_PLAN, "max_cartesian_speed")
+    refused(line("mars"), Code.FRAME_TRANSFORM_FAILURE, "mars")
+
+    goal = pose_goal(T)
+    goal.orientation_constraints[0].orientation.w = goal.orientation_constraints[0].orientation.x = 5.0
+    refused(client.plan(goal).error_code, Code.INVALID_GOAL_CONSTRAINTS, "length 1")
+    refused(client.plan(pose_goal(T, radius=-1.0)).error_code, Code.INVALID_GOAL_CONSTRAINTS, "dimensions")
+    turned = Constraints(orientation_constraints=[orientation(T[:3, :3]), orientation(lie.exp_so3([1.0, 0.0, 0.0]))])
+    refused(client.plan(turned).error_code, Code.INVALID_GOAL_CONSTRAINTS, "contradict")
+    path = Constraints(orientation_constraints=[orientation(T[:3, :3], link="nose")])
+    refused(client.plan(joint_goal(), path_constraints=path).error_code, Code.INVALID_LINK_NAME, "nose")
+    fast = client.plan(joint_goal(), max_velocity_scaling_factor=-0.5).error_code
+    refused(fast, Code.INVALID_MOTION_PLAN, "velocity scaling")
+    refused(client.plan(joint_goal(), allowed_planning_time=NAN).error_code, Code.INVALID_MOTION_PLAN, "planning_time")
+
+    planned = client.plan(joint_goal()).trajectory
+
+    def execute(change):
+        sent = ExecuteTrajectory.Goal(trajectory=copy.deepcopy(planned))
+        change(sent.trajectory.joint_trajectory)
+        return client.goal(sent)[1].error_code
+
+    refused(execute(lambda t: t.points.clear()), Code.INVALID_MOTION_PLAN, "no points")
+    refused(execute(lambda t: t.points.reverse()), Code.INVALID_MOTION_PLAN, "increase")
+    refused(execute(lambda t: t.joint_names.pop()), Code.INVALID_MOTION_PLAN, "wrist_3_joint")
+    refused(execute(lambda t: t.points[1].positions.__setitem__(0, NAN)), Code.INVALID_MOTION_PLAN, "finite")
+    refused(execute(lambda t: t.points[1].positions.pop()), Code.INVALID_MOTION_PLAN, "some joints")
+    refused(execute(_elsewhere), Code.INVALID_MOTION_PLAN, "begins")
+
+
+def _elsewhere(trajectory) -> None:
+    for point in trajectory.points:
+        point.positions[0] += 0.5
 
 
 def test_kinematics_services_refuse_what_makes_no_sense(client):

@@ -198,6 +198,44 @@ def test_objects_are_avoided_carried_allowed_and_cleared(moved):
     assert not moved.object_ids()
 
 
+def test_gripper_moves_by_command_and_by_plan(moved):
+    """pymoveit2's classes for grippers with its preset names of the panda, the joint that follows included."""
+    if moved.name != "panda":
+        assert moved.session.description.gripper_group_name is None
+        return
+    description, preset = moved.session.description.moveit2_gripper_kwargs(), pymoveit2.robots.panda
+    assert description["gripper_joint_names"] == ["panda_finger_joint1"]
+    names = {
+        "gripper_joint_names": preset.gripper_joint_names(),
+        "open_gripper_joint_positions": preset.OPEN_GRIPPER_JOINT_POSITIONS,
+        "closed_gripper_joint_positions": preset.CLOSED_GRIPPER_JOINT_POSITIONS,
+    }
+    common = {"node": moved.session.node, "callback_group": moved.session._callback_group}
+    command = pymoveit2.GripperCommand(max_effort=20.0, **names, **common)
+    planned = pymoveit2.MoveIt2Gripper(gripper_group_name="gripper", **names, **common)
+    direct = pymoveit2.MoveIt2Gripper(gripper_group_name="gripper", use_move_group_action=True, **names, **common)
+
+    def done(gripper) -> bool:
+        return gripper.wait_until_executed(timeout_sec=PATIENCE)
+
+    arm = moved.q
+    for gripper in (command, planned, direct):
+        assert gripper.open() and done(gripper), gripper.last_failure()
+        assert moved.wait(lambda gripper=gripper: gripper.is_open)
+        assert gripper.close() and done(gripper), gripper.last_failure()
+        assert moved.wait(lambda gripper=gripper: gripper.is_closed)
+    assert command.move_to_position(0.02) and done(command)
+    positions = dict(zip(command.joint_state.name, command.joint_state.position))
+    assert positions["panda_finger_joint1"] == pytest.approx(0.02, abs=1e-3)
+    assert positions["panda_finger_joint2"] == pytest.approx(0.02, abs=1e-3)
+    assert command.move_to_position(1.0) and not done(command)
+    assert "travel" in command.last_failure()
+    assert planned.move_to_position(1.0) is False
+    assert "limits" in planned.last_failure()
+    assert command.open() and command.cancel_execution() and not done(command)
+    np.testing.assert_allclose(moved.q, arm, atol=0.01)
+
+
 def test_orientation_constraint_is_kept_along_the_path(moved):
     q = moved.q
     R = kinematics.forward(moved.chain, q)[:3, :3]

@@ -58,6 +58,26 @@ def test_arm_by_effort_and_gripper_by_position_at_once(world, panda):
     assert panda.state().q[7] == pytest.approx(0.03, abs=1e-4)
 
 
+def test_gripper_pushes_with_no_more_than_its_effort(world, panda):
+    """A finger that closes against a force of 20 N: with 5 N it does not get there, without a limit it does."""
+
+    def close(seconds: float) -> float:
+        panda.command(DriveMode.POSITION, [0.0], ["panda_finger_joint1"])
+        for _ in range(round(seconds / world.time_step)):
+            T = panda.link_pose("panda_leftfinger")
+            panda.push("panda_leftfinger", 20.0 * T[:3, 1], T[:3, 3])
+            world.step()
+        return panda.state().q[7]
+
+    panda.limit_effort(["panda_finger_joint1"], 5.0)
+    assert close(0.3) > 0.03
+    assert abs(panda.state().effort[7]) <= 5.0 + 1e-9
+    panda.limit_effort(["panda_finger_joint1"], np.inf)
+    assert close(1.5) < 5e-3  # some millimetres: a servo
+    with pytest.raises(InputError, match="above 0"):
+        panda.limit_effort(["panda_finger_joint1"], float("nan"))
+
+
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_position_is_reached_within_velocity_and_acceleration_limits(world, name):
     robot = world.add_robot(arm(name), q=HOME[name])

@@ -27,7 +27,8 @@ from ...common.deferred_action import DeferredActionServer, not_used
 from ..actions import KEEP_RESULTS, MAX_GOALS
 from ..execution import MotionOutcome, PlannedMotion
 from .error_codes import RequestRefused, code_of_error, code_of_plan, code_of_status, error_code, refused_as
-from .group import PlanningGroup
+from .grippers import GripperGroup, GripperGroups
+from .group import PlanningGroup, PlanningGroups
 from .planning import MotionRequests
 
 BUSY = "another motion is active; cancel it, or wait for its end"
@@ -38,25 +39,27 @@ class MoveGroupActions:
 
     Args:
         node: Whose actions they are.
-        group: The arm.
+        groups: The arms.
+        grippers: The grippers.
         requests: Reads and answers planning requests.
         motion: Executes plans.
         require_active: Raises unless goals are accepted.
-        show: Called with every plan that was found and where it begins [rad or m], shape (n,).
+        show: Called with every plan that was found, where it begins [rad or m], shape (n,), and its group.
         log: Writes a warning.
     """
 
     def __init__(
         self,
         node: Node,
-        group: PlanningGroup,
+        groups: PlanningGroups,
+        grippers: GripperGroups,
         requests: MotionRequests,
         motion: PlannedMotion,
         require_active: Callable[[], None],
-        show: Callable[[PlanResult, Array], None],
+        show: Callable[[PlanResult, Array, PlanningGroup], None],
         log: Callable[[str], object],
     ):
-        self._group, self._requests, self._motion = group, requests, motion
+        self._groups, self._grippers, self._requests, self._motion = groups, grippers, requests, motion
         self._require_active, self._show, self._log = require_active, show, log
         self._lock = threading.Lock()
         self._running: dict[bytes, tuple[threading.Thread, threading.Event]] = {}
@@ -145,13 +148,17 @@ class MoveGroupActions:
     def _move_group(self, handle: ServerGoalHandle, result: Any, cancel: threading.Event) -> PlanStatus | None:
         request, options = handle.request.request, handle.request.planning_options
         _require_no_scene(options.planning_scene_diff)
+        gripper = self._grippers.of(request.group_name)
+        if gripper is not None:
+            return self._move_gripper(handle, result, cancel, gripper)
+        group = self._groups.of(request.group_name)
         q_now = self._motion.positions(cancel)
         world = self._motion.snapshot()
-        start = self._group.positions(request.start_state, lambda: q_now, world)
+        start = group.positions(request.start_state, lambda: q_now, world)
         bound = self._requests.bound(request, start)
         if options.plan_only:
             plan = bound.plan(start, world, cancel, _state(handle, MoveGroup, "PLANNING"))
-            self._fill(result, plan, start)
+            self._fill(result, plan, start, group)
             return plan.status
         away = float(np.abs(start - q_now).max())
         if away > 0.1:
@@ -164,21 +171,44 @@ class MoveGroupActions:
                 bound, options.replan_attempts + 1 if options.replan else 0, cancel, _feedback(handle, MoveGroup)
             )
         if outcome.plan is not None:
-            self._fill(result, outcome.plan, q_now)
+            self._fill(result, outcome.plan, q_now, group)
         result.error_code = code_of_status(outcome.status, outcome.text)
         return outcome.status
 
-    def _fill(self, result: Any, plan: PlanResult, start: Array) -> None:
+    def _move_gripper(
+        self, handle: ServerGoalHandle, result: Any, cancel: threading.Event, gripper: GripperGroup
+    ) -> PlanStatus:
+        request = handle.request.request
+        response = gripper.plan(request, self._motion.state(cancel), self._requests.scalings(request)[0])
+        result.error_code, result.trajectory_start = response.error_code, response.trajectory_start
+        result.planned_trajectory = response.trajectory
+        if not handle.request.planning_options.plan_only:
+            position = gripper.last_position(response.trajectory.joint_trajectory)
+            return self._close(gripper, position, result, cancel)
+        return PlanStatus.SUCCESS
+
+    def _close(self, gripper: GripperGroup, position: float, result: Any, cancel: threading.Event) -> PlanStatus:
+        text = gripper.execute(position, cancel)
+        status = PlanStatus.CANCELLED if cancel.is_set() else PlanStatus.SUCCESS
+        result.error_code = code_of_status(status, text)
+        return status
+
+    def _fill(self, result: Any, plan: PlanResult, start: Array, group: PlanningGroup) -> None:
         result.error_code = code_of_plan(plan)
-        result.trajectory_start = self._group.state(start)
-        result.planned_trajectory = self._requests.trajectory(plan)
+        result.trajectory_start = group.state(start)
+        result.planned_trajectory = self._requests.trajectory(plan, group)
         result.planning_time = plan.timings.total
         if plan.success:
-            self._show(plan, start)
+            self._show(plan, start, group)
 
     def _execute(self, handle: ServerGoalHandle, result: Any, cancel: threading.Event) -> PlanStatus | None:
+        message = handle.request.trajectory.joint_trajectory
+        gripper = self._grippers.with_joints(message.joint_names)
         with refused_as(MoveItErrorCodes.INVALID_MOTION_PLAN):
-            trajectory = trajectory_of(handle.request.trajectory.joint_trajectory, self._group.chain.joint_names)
+            if gripper is not None:
+                return self._close(gripper, gripper.last_position(message), result, cancel)
+            group = self._groups.with_joints(message.joint_names)
+            trajectory = with_others_held(trajectory_of(message, group.joints), group, self._motion.positions(cancel))
             with _OneMotion(self._motion):
                 outcome: MotionOutcome = self._motion.follow(trajectory, cancel, _feedback(handle, ExecuteTrajectory))
         if outcome.status is None:
@@ -235,6 +265,26 @@ def trajectory_of(message: TrajectoryMessage, joint_names: tuple[str, ...]) -> J
     positions = tables[0]
     assert positions is not None
     return JointTrajectory(times, positions, tables[1], tables[2], joint_names=joint_names)
+
+
+def with_others_held(trajectory: JointTrajectory, group: PlanningGroup, q: Array) -> JointTrajectory:
+    """A trajectory of a group for all joints that the planner moves; the others stay at q [rad or m], shape (n,)."""
+    if group.moved is None:
+        return trajectory
+    rows = len(trajectory.times)
+
+    def filled(table: Array | None, others: Array) -> Array | None:
+        if table is None:
+            return None
+        whole = np.tile(others, (rows, 1))
+        whole[:, group.columns] = table
+        return whole
+
+    still, names = np.zeros(group.chain.n), group.chain.joint_names
+    positions = filled(trajectory.positions, q)
+    velocities, accelerations = filled(trajectory.velocities, still), filled(trajectory.accelerations, still)
+    assert positions is not None
+    return JointTrajectory(trajectory.times, positions, velocities, accelerations, joint_names=names)
 
 
 def _state(handle: ServerGoalHandle, kind: Any, text: str) -> Callable[[PlanPhase, float], None]:

@@ -188,7 +188,7 @@ def euler_xyz(R: Array) -> Array:
 def _joints(
     messages: Sequence[JointConstraint], group: PlanningGroup
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    names, model = group.chain.joint_names, group.model
+    names, model = group.joints, group.model
     wanted: dict[str, float] = {}
     bands: dict[str, tuple[float, float]] = {}
     for item in messages:
@@ -200,8 +200,8 @@ def _joints(
             )
         if name not in names:
             known = name in model.robot.joints
-            reason = "which this planner does not move" if known else "which the robot does not have"
-            raise InputError(f"a constraint is for joint {name!r}, {reason}; the arm has {', '.join(names)}")
+            reason = f"which group {group.name!r} does not move" if known else "which the robot does not have"
+            raise InputError(f"a constraint is for joint {name!r}, {reason}; it has {', '.join(names)}")
         low, high = item.position - item.tolerance_below, item.position + item.tolerance_above
         before = bands.get(name, (-np.inf, np.inf))
         bands[name] = max(low, before[0]), min(high, before[1])
@@ -267,8 +267,8 @@ def _check_link(link: str, group: PlanningGroup) -> None:
     chain = group.chain
     if link not in chain.link_names:
         raise UnknownLink(link, chain.link_names)
-    if chain.link_placements[chain.link_names.index(link)][0] < 0:
-        raise InputError(f"{link!r} is not moved by the arm; constrain a link that is")
+    if link not in group.moved_links:
+        raise InputError(f"{link!r} is not moved by group {group.name!r}; constrain a link that is")
 
 
 def _check_points(points: Sequence[PointInRegion]) -> None:

@@ -22,6 +22,8 @@ EXACT_POSITION, EXACT_ROTATION = 5e-3, 0.05
 """Up to these tolerances [m] and [rad] only the middle is aimed at."""
 SAMPLES = 96
 """Poses within larger tolerances that are tried."""
+TRIES = 12
+"""The same where several links, or some of the joints alone, are searched."""
 FREE_POSITION = 0.4
 """How far from the current position an orientation alone is looked for [m]."""
 INVALID = MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS
@@ -52,7 +54,7 @@ def goal_of(alternatives: Sequence[Constraints], group: PlanningGroup, start: Ar
     rows = []
     for goal in goals:
         try:
-            rows.append(joint_goals(group.chain, goal, start, seed))
+            rows.append(joint_goals(group.chain, goal, start, seed, group.held))
         except Stopped as error:
             problem = problem or error
     if not rows:
@@ -71,7 +73,7 @@ def goal_of_set(constraints: ConstraintSet, group: PlanningGroup, start: Array, 
     chain = group.chain
     if not constraints.links:
         return JointGoal(_with_wanted(constraints, group, start))
-    if set(constraints.wanted) == set(chain.joint_names):
+    if set(constraints.wanted) == set(group.joints):
         q = _with_wanted(constraints, group, start)
         if not constraints.met(group, q[None])[0]:
             raise RequestRefused(
@@ -81,13 +83,9 @@ def goal_of_set(constraints: ConstraintSet, group: PlanningGroup, start: Array, 
     poses = {link: _middle(constraints, link, group, start) for link in constraints.links}
     if not constraints.bands and all(_exact(constraints, link) for link in poses):
         return PoseGoal(poses[chain.tip]) if tuple(poses) == (chain.tip,) else TipsGoal(poses)
-    if len(poses) == 1 and next(iter(poses)) in group.tool_links:
+    if len(poses) == 1 and next(iter(poses)) in group.tool_links and group.held is None:
         return JointGoal(_searched(constraints, group, start, seed))
-    rows = joint_goals(chain, TipsGoal(poses), start, seed)
-    met = rows[constraints.met(group, rows)]
-    if not len(met):
-        raise Stopped(PlanStatus.UNREACHABLE, "joint positions bring the links there, but none meets all constraints")
-    return JointGoal(met)
+    return JointGoal(_searched_together(constraints, poses, group, start, seed))
 
 
 def _with_wanted(constraints: ConstraintSet, group: PlanningGroup, start: Array) -> Array:
@@ -142,6 +140,31 @@ def _searched(constraints: ConstraintSet, group: PlanningGroup, start: Array, se
             f"{np.rad2deg(first.orientation_error):.1f}°",
         )
     return rows
+
+
+def _searched_together(
+    constraints: ConstraintSet, middle: dict[str, Array], group: PlanningGroup, start: Array, seed: int
+) -> Array:
+    """Joint positions that meet the constraints of any links, some joints being held perhaps, shape (goals, n).
+
+    Raises:
+        Stopped: None of the poses that were tried has any.
+    """
+    samples = {link: _sampled(constraints, link, group, start, seed) for link in middle}
+    tries = [middle, *({link: poses[index] for link, poses in samples.items()} for index in range(1, TRIES))]
+    problem: Stopped | None = None
+    for poses in tries:
+        try:
+            rows = joint_goals(group.chain, TipsGoal(poses), start, seed, group.held)
+        except Stopped as error:
+            problem = problem or error
+            continue
+        met = rows[constraints.met(group, rows)]
+        if len(met):
+            return met
+    if problem is not None:
+        raise problem
+    raise Stopped(PlanStatus.UNREACHABLE, "joint positions bring the links there, but none meets all constraints")
 
 
 def _sampled(constraints: ConstraintSet, link: str, group: PlanningGroup, start: Array, seed: int) -> Array:

@@ -63,7 +63,8 @@ from ..world import PlannerWorld
 from . import kinematics
 from .actions import MoveGroupActions
 from .error_codes import code_of_error
-from .group import PlanningGroup
+from .grippers import GripperGroups
+from .group import PlanningGroup, PlanningGroups
 from .planning import MotionRequests
 from .scene_edits import SceneEdits
 from .scene_messages import EVERYTHING, scene_message
@@ -88,7 +89,8 @@ class MoveGroupInterface:
 
     Args:
         planner: The node whose process and executor it shares.
-        group: Its arm.
+        groups: Its arms.
+        grippers: Its grippers.
         requests: Plans.
         motion: Executes plans.
         world: Its world.
@@ -100,7 +102,8 @@ class MoveGroupInterface:
     def __init__(
         self,
         planner: ManagedNode,
-        group: PlanningGroup,
+        groups: PlanningGroups,
+        grippers: GripperGroups,
         requests: Requests,
         motion: PlannedMotion,
         world: PlannerWorld,
@@ -108,7 +111,9 @@ class MoveGroupInterface:
         semantic: str,
         announce: Callable[[], None],
     ):
+        group = groups.main
         self._planner, self._group, self._motion, self._world = planner, group, motion, world
+        self._groups, self._grippers = groups, grippers
         self._announce, self._requests, self._last_state = announce, requests, JointState()
         # Without the arguments of the process, which may rename its node.
         self.node = Node(
@@ -123,10 +128,17 @@ class MoveGroupInterface:
         ignored: Mapping[frozenset[str], str] = requests.checker.body.ignored
         self._ignored = ignored
         self._edits = SceneEdits(group, world, frame, lambda pair: pair in ignored)
-        self._plans = MotionRequests(group, requests)
+        self._plans = MotionRequests(groups, requests)
         self._pool = ThreadPoolExecutor(THREADS, "move_group")
         self._actions = MoveGroupActions(
-            self.node, group, self._plans, motion, planner.require_active, self._show, planner.get_logger().warning
+            self.node,
+            groups,
+            grippers,
+            self._plans,
+            motion,
+            planner.require_active,
+            self._show,
+            planner.get_logger().warning,
         )
         self._services = [
             DeferredService(self.node, kind, name, self._answering(kind, answer), self._pool)
@@ -279,10 +291,15 @@ class MoveGroupInterface:
 
     def _plan(self, request: GetMotionPlan.Request) -> GetMotionPlan.Response:
         wanted, world = request.motion_plan_request, self._motion.snapshot()
-        start = self._group.positions(wanted.start_state, self._motion.positions, world)
+        gripper = self._grippers.of(wanted.group_name)
+        if gripper is not None:
+            response = gripper.plan(wanted, self._motion.state(), self._plans.scalings(wanted)[0])
+            return GetMotionPlan.Response(motion_plan_response=response)
+        group = self._groups.of(wanted.group_name)
+        start = group.positions(wanted.start_state, self._motion.positions, world)
         result = self._plans.bound(wanted, start).plan(start, world, lambda: False, lambda *_: None)
         if result.success:
-            self._show(result, start)
+            self._show(result, start, group)
         return GetMotionPlan.Response(motion_plan_response=self._plans.answer(result, start, wanted))
 
     def _cartesian(self, request: GetCartesianPath.Request) -> GetCartesianPath.Response:
@@ -294,18 +311,16 @@ class MoveGroupInterface:
         return kinematics.forward(request, self._group, self._motion.positions)
 
     def _inverse(self, request: GetPositionIK.Request) -> GetPositionIK.Response:
-        checker, world = self._requests.checker, self._motion.snapshot()
-        return kinematics.inverse(request, self._group, checker, world, self._motion.positions)
+        return kinematics.inverse(request, self._groups, self._motion.snapshot(), self._motion.positions)
 
     def _validity(self, request: GetStateValidity.Request) -> GetStateValidity.Response:
-        checker, world = self._requests.checker, self._motion.snapshot()
-        return kinematics.validity(request, self._group, checker, world, self._motion.positions)
+        return kinematics.validity(request, self._groups, self._motion.snapshot(), self._motion.positions)
 
-    def _show(self, result: PlanResult, start: Array) -> None:
+    def _show(self, result: PlanResult, start: Array, group: PlanningGroup) -> None:
         if not self._paths.get_subscription_count():
             return
         message = DisplayTrajectory(model_id=self._group.model.robot.name)
-        message.trajectory, message.trajectory_start = [self._plans.trajectory(result)], self._group.state(start)
+        message.trajectory, message.trajectory_start = [self._plans.trajectory(result, group)], group.state(start)
         self._paths.publish(message)
 
     def _scene(self, components: int) -> PlanningScene:

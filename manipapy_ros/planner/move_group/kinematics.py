@@ -20,7 +20,7 @@ from ...common.conversions import pose_from_matrix, to_nanoseconds
 from ...common.object_messages import pose_of
 from .constraints import SLACK, read_constraints
 from .error_codes import RequestRefused, error_code, refused_as
-from .group import PlanningGroup
+from .group import PlanningGroup, PlanningGroups
 
 Positions = Callable[[], Array]
 
@@ -48,7 +48,7 @@ def forward(request: GetPositionFK.Request, group: PlanningGroup, now: Positions
 
 
 def inverse(
-    request: GetPositionIK.Request, group: PlanningGroup, checker: Checker, world: WorldSnapshot, now: Positions
+    request: GetPositionIK.Request, groups: PlanningGroups, world: WorldSnapshot, now: Positions
 ) -> GetPositionIK.Response:
     """Joint positions for poses of links, near the given state.
 
@@ -57,9 +57,9 @@ def inverse(
         Stopped: There is no solution.
     """
     wanted = request.ik_request
-    group.require(wanted.group_name)
+    group = groups.of(wanted.group_name)
     q = group.positions(wanted.robot_state, now)
-    links = list(wanted.ik_link_names) or [wanted.ik_link_name or group.chain.tip]
+    links = list(wanted.ik_link_names) or [group.tip_of(wanted.ik_link_name)]
     stamped = list(wanted.pose_stamped_vector) or [wanted.pose_stamped]
     if len(links) != len(stamped):
         text = f"{len(links)} links and {len(stamped)} poses for them; give one pose per link"
@@ -68,21 +68,24 @@ def inverse(
     for link, item in zip(links, stamped, strict=True):
         if link not in group.chain.link_names:
             raise UnknownLink(link, group.chain.link_names)
+        if link not in group.moved_links:
+            text = f"{link!r} is not moved by group {group.name!r}; choose a link that is"
+            raise RequestRefused(MoveItErrorCodes.INVALID_LINK_NAME, text)
         T = group.T_base_frame(item.header.frame_id, q, to_nanoseconds(item.header.stamp))
         with refused_as(MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS):
             poses[link] = T @ pose_of(item.pose)
     with refused_as(MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS):
         goal = PoseGoal(poses[group.chain.tip]) if links == [group.chain.tip] else TipsGoal(poses)
-        rows = joint_goals(group.chain, goal, q, 0)
+        rows = joint_goals(group.chain, goal, q, 0, group.held)
     kept = read_constraints(wanted.constraints, group, q, MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS)
 
     def accepted(rows: Array) -> Array:
         rows = rows[kept.met(group, rows)]
-        return rows[~checker.check(rows, snapshot=world)] if wanted.avoid_collisions and len(rows) else rows
+        return rows[~group.checker.check(rows, snapshot=world)] if wanted.avoid_collisions and len(rows) else rows
 
     found = accepted(rows)
     if not len(found):
-        found = accepted(more_goals(group.chain, goal, q, 0))
+        found = accepted(more_goals(group.chain, goal, q, 0, group.held))
     if not len(found):
         why = "collides or breaks a constraint" if wanted.avoid_collisions else "breaks a constraint"
         text = f"the pose is reached, but each of {len(rows)} solutions {why}"
@@ -94,15 +97,15 @@ def inverse(
 
 
 def validity(
-    request: GetStateValidity.Request, group: PlanningGroup, checker: Checker, world: WorldSnapshot, now: Positions
+    request: GetStateValidity.Request, groups: PlanningGroups, world: WorldSnapshot, now: Positions
 ) -> GetStateValidity.Response:
     """Whether a state is free of contacts and meets constraints.
 
     Raises:
         RequestRefused: The request makes no sense.
     """
-    if request.group_name:
-        group.require(request.group_name)
+    group = groups.of(request.group_name) if request.group_name else groups.main
+    checker = group.checker
     q = group.positions(request.robot_state, now)
     kept = read_constraints(request.constraints, group, q, MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS)
     response = GetStateValidity.Response()

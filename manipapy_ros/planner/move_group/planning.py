@@ -23,7 +23,7 @@ from ..requests import BoundRequest, Requests, trajectory_message
 from .constraints import read_constraints
 from .error_codes import RequestRefused, code_of_plan, code_of_status, error_code, refused_as
 from .goals import goal_of
-from .group import PlanningGroup
+from .group import PlanningGroup, PlanningGroups
 from .path_constraints import path_constraints
 
 PLANNERS = {
@@ -46,7 +46,7 @@ AT_WAYPOINT = 1e-3
 class MotionRequests:
     """Reads and answers planning requests."""
 
-    group: PlanningGroup
+    groups: PlanningGroups
     requests: Requests
 
     def bound(self, request: MotionPlanRequest, start: Array) -> BoundRequest:
@@ -58,16 +58,16 @@ class MotionRequests:
         Raises:
             RequestRefused: It makes no sense, or asks for what there is not.
         """
-        self.group.require(request.group_name)
+        group = self.groups.of(request.group_name)
         if request.trajectory_constraints.constraints or request.reference_trajectories:
             raise RequestRefused(
                 MoveItErrorCodes.INVALID_MOTION_PLAN,
                 "trajectory_constraints and reference_trajectories are not supported; leave them out",
             )
-        velocity, acceleration = self._scalings(request)
+        velocity, acceleration = self.scalings(request)
         timeout = _positive(request.allowed_planning_time, self.requests.defaults.timeout, "allowed_planning_time")
         planner = planner_of(request.planner_id)
-        constraints = path_constraints(request.path_constraints, self.group, start)
+        constraints = path_constraints(request.path_constraints, group, start)
         options: dict[str, Any] = {
             "timeout": min(timeout, LONGEST),
             "padding": self.requests.defaults.padding,
@@ -78,7 +78,7 @@ class MotionRequests:
         def plan(q: Array, world: WorldSnapshot, cancel: Cancel, progress: Progress) -> PlanResult:
             given = {"snapshot": world, "cancel": cancel, "progress": progress, **options}
             try:
-                goal = goal_of(request.goal_constraints, self.group, q)
+                goal = goal_of(request.goal_constraints, group, q)
             except Stopped as end:
                 return PlanResult(end.status, end.message)
             if planner is None and constraints:
@@ -86,8 +86,9 @@ class MotionRequests:
                     MoveItErrorCodes.INVALID_MOTION_PLAN, "LIN keeps no path constraints; leave out planner_id or them"
                 )
             if planner is None:
-                return motion.straight_tip_motion(self.requests.checker, q, _pose_of_goal(goal), **given)
-            return motion.plan(self.requests.checker, q, goal, planner=planner, constraints=constraints, **given)
+                return motion.straight_tip_motion(group.checker, q, _pose_of_goal(goal), **given)
+            given |= {"planner": planner, "constraints": constraints, "joints": group.moved}
+            return motion.plan(group.checker, q, goal, **given)
 
         return BoundRequest(plan)
 
@@ -95,19 +96,19 @@ class MotionRequests:
         """The response with a plan, or with the reason why there is none."""
         response = MotionPlanResponse(
             group_name=request.group_name,
-            trajectory_start=self.group.state(start),
+            trajectory_start=self.groups.main.state(start),
             planning_time=result.timings.total,
             error_code=code_of_plan(result),
         )
-        response.trajectory = self.trajectory(result)
+        response.trajectory = self.trajectory(result, self.groups.of(request.group_name))
         return response
 
-    def trajectory(self, result: PlanResult) -> RobotTrajectory:
-        """The trajectory of a plan; empty without one."""
+    def trajectory(self, result: PlanResult, group: PlanningGroup) -> RobotTrajectory:
+        """The trajectory of a plan, for the joints of the group; empty without one."""
         message = RobotTrajectory()
         if result.trajectory is not None:
-            message.joint_trajectory = trajectory_message(result.trajectory, self.group.chain.joint_names)
-            message.joint_trajectory.header.frame_id = self.group.chain.base
+            message.joint_trajectory = trajectory_message(result.trajectory, group.joints, group.columns)
+            message.joint_trajectory.header.frame_id = group.chain.base
         return message
 
     def cartesian(
@@ -118,19 +119,19 @@ class MotionRequests:
         Raises:
             RequestRefused: It makes no sense, or asks for what there is not.
         """
-        self.group.require(request.group_name)
+        group = self.groups.for_link(self.groups.of(request.group_name), request.link_name)
         if not request.waypoints:
             raise RequestRefused(MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS, "there are no waypoints; give at least one")
-        velocity, acceleration = self._scalings(request)
+        velocity, acceleration = self.scalings(request)
         with refused_as(MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS):
             step = _positive(request.max_step, POSITION_STEP, "max_step")
             header = request.header
-            T = self.group.T_base_frame(header.frame_id, start, to_nanoseconds(header.stamp))
+            T = group.T_base_frame(header.frame_id, start, to_nanoseconds(header.stamp))
             poses = np.stack([T @ pose_of(pose) for pose in request.waypoints])
             if not np.isfinite(poses).all():
                 raise RequestRefused(MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS, "a waypoint has a position that is NaN")
-            tips = self.group.tip_poses(request.link_name, poses)
-        kept = read_constraints(request.path_constraints, self.group, start, MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS)
+            tips = group.tip_poses(request.link_name, poses)
+        kept = read_constraints(request.path_constraints, group, start, MoveItErrorCodes.INVALID_GOAL_CONSTRAINTS)
         options: dict[str, Any] = {
             # Without collision checks the arm must still not hit itself.
             "snapshot": world if request.avoid_collisions else WorldSnapshot(),
@@ -141,11 +142,11 @@ class MotionRequests:
             "acceleration_scaling": acceleration,
             "cancel": cancel,
         }
-        result = motion.straight_tip_motion(self.requests.checker, start, tips, **options)
+        result = motion.straight_tip_motion(group.checker, start, tips, **options)
         fraction, text, path = (1.0 if result.success else result.fraction), result.message, result.path
         if not kept.empty and len(path):
             rows = path if result.trajectory is None else result.trajectory.positions
-            met = kept.met(self.group, rows)
+            met = kept.met(group, rows)
             if not met[0]:
                 code = MoveItErrorCodes.START_STATE_VIOLATES_PATH_CONSTRAINTS
                 raise RequestRefused(code, "the start does not meet the path constraints")
@@ -158,10 +159,10 @@ class MotionRequests:
                     PlanResult(PlanStatus.NO_PATH, text),
                 )
         if not result.success and len(path) > 1 and fraction > 0.0:
-            passed = _passed(kinematics.forward(self.group.chain, path), tips)
-            result = motion.straight_tip_motion(self.requests.checker, start, passed, **options)
-        response = GetCartesianPath.Response(start_state=self.group.state(start))
-        response.solution = self.trajectory(result)
+            passed = _passed(kinematics.forward(group.chain, path), tips)
+            result = motion.straight_tip_motion(group.checker, start, passed, **options)
+        response = GetCartesianPath.Response(start_state=group.state(start))
+        response.solution = self.trajectory(result, group)
         response.fraction = fraction if result.trajectory is not None else 0.0
         whole = response.fraction > 0.0
         response.error_code = (
@@ -169,7 +170,7 @@ class MotionRequests:
         )
         return response
 
-    def _scalings(self, request: Any) -> tuple[float, float]:
+    def scalings(self, request: Any) -> tuple[float, float]:
         """Shares of the velocity and acceleration limits; MoveIt takes 1 for more than that, and 0 for the default."""
         defaults = self.requests.defaults
         velocity = _positive(request.max_velocity_scaling_factor, defaults.velocity_scaling, "velocity scaling")
