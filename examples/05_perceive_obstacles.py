@@ -14,7 +14,14 @@ from manipapy_core import Robot, lie
 from manipapy_core.draw import new_axes, new_figure
 from manipapy_core.geometry import RobotBody
 from manipapy_core.geometry import World as CollisionWorld
-from manipapy_core.perception import PerceptionPipeline, PerceptionResult, PerceptionSettings, StereoModel, StereoPair
+from manipapy_core.perception import (
+    PerceptionPipeline,
+    PerceptionResult,
+    PerceptionSettings,
+    StereoModel,
+    StereoPair,
+    surfaces_of,
+)
 
 COLOURS = ["#1f5fa8", "#e07b39", "#3a923a", "#c03d3e", "#8a63b0", "#d6336c", "#7d6250"]
 Q = np.array([0.9, -1.4, 1.7, -1.9, -1.57, 0.3])
@@ -49,10 +56,14 @@ def main() -> None:
     print("\nPoints after each stage:", dict(result.counts))
     print("Milliseconds per stage:", {name: round(1e3 * taken, 1) for name, taken in result.stage_times.items()})
 
-    # Obstacles keep their names from frame to frame.
+    # Obstacles keep their names from frame to frame. Hulls are for planning: they hold all points of an object, and the
+    # space hidden behind it. Boxes are for display. Tables and floors are no obstacles, but solids of their own.
     planner_world = CollisionWorld()
-    for obstacle in result.obstacles:
-        planner_world.add(obstacle.name, obstacle.box, obstacle.cluster.T_base_box)
+    for obstacle in result.covered:
+        planner_world.add(obstacle.name, obstacle.hull)
+    for surface in surfaces_of(result.planes, frame.T_base_left[:3, 3]):
+        for number, part in enumerate(surface.parts):
+            planner_world.add(f"{surface.label}_{number}", part)
     print("Collision objects:", ", ".join(planner_world.names))
 
     path = sys.argv[1] if len(sys.argv) > 1 else "obstacles.png"

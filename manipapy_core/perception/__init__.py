@@ -6,13 +6,15 @@ the first image is processed.
 
 from .pipeline import PerceptionPipeline
 from .points.dbscan import dbscan
+from .points.detected_plane import DetectedPlane
 from .points.outliers import inliers, mean_neighbour_distances
-from .points.planes import DetectedPlane, PlaneFilter, PlaneSettings
+from .points.planes import PlaneFilter, PlaneSettings
 from .points.self_filter import JointHistory, NoConfiguration, SelfFilter
 from .points.voxels import Voxels, crop, voxel_grid
 from .result import PerceptionResult, Reason
 from .settings import PerceptionSettings
-from .shapes.clusters import Cluster, ClusterSettings, find_clusters
+from .shapes.cluster import Cluster
+from .shapes.clusters import ClusterSettings, find_clusters
 from .shapes.labels import Detection, Detector, OnnxDetector, label_clusters
 from .shapes.padding import PaddingSettings
 from .stereo.calibration import Rectifier, StereoCalibration, calibrate_stereo, find_corners
@@ -29,6 +31,8 @@ from .stereo.depth import (
 from .stereo.disparity import Disparity, Matcher, MatcherSettings, Method
 from .stereo.frames import DepthImage, Frame, PointSet, StereoPair, Unsynchronised
 from .stereo.images import BadImage, as_depth, as_gray
+from .stereo.noise import DepthNoise, NoiseEstimator
+from .surfaces import SeenSurface, SurfaceKeeper, surfaces_of
 from .tracking.line_of_sight import Evidence, LineOfSight
 from .tracking.obstacle import Obstacle
 from .tracking.tracker import Tracker, TrackSettings
@@ -41,6 +45,7 @@ __all__ = [
     "ClusterSettings",
     "DepthImage",
     "DepthMap",
+    "DepthNoise",
     "DetectedPlane",
     "Detection",
     "Detector",
@@ -54,6 +59,7 @@ __all__ = [
     "MatcherSettings",
     "Method",
     "NoConfiguration",
+    "NoiseEstimator",
     "Obstacle",
     "OnnxDetector",
     "PaddingSettings",
@@ -66,10 +72,12 @@ __all__ = [
     "Points",
     "Reason",
     "Rectifier",
+    "SeenSurface",
     "SelfFilter",
     "StereoCalibration",
     "StereoModel",
     "StereoPair",
+    "SurfaceKeeper",
     "TrackSettings",
     "Tracker",
     "Unsynchronised",
@@ -87,6 +95,7 @@ __all__ = [
     "label_clusters",
     "mean_neighbour_distances",
     "points_from_depth",
+    "surfaces_of",
     "transformed",
     "voxel_grid",
     "without_flying_pixels",

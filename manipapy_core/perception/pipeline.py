@@ -13,13 +13,15 @@ from .. import lie
 from ..compile_notice import compiling
 from ..errors import InputError
 from ..geometry import AttachedObject, RobotBody
+from .points.detected_plane import DetectedPlane
 from .points.outliers import inliers
-from .points.planes import DetectedPlane, PlaneFilter
+from .points.planes import PlaneFilter
 from .points.self_filter import NoConfiguration, SelfFilter
 from .points.voxels import Voxels, voxel_grid
 from .result import PerceptionResult, Reason
 from .settings import PerceptionSettings
-from .shapes.clusters import Cluster, ClusterSettings, find_clusters
+from .shapes.cluster import Cluster
+from .shapes.clusters import ClusterSettings, find_clusters
 from .shapes.labels import Detector, label_clusters
 from .shapes.subthreshold import find_subthreshold_objects
 from .stereo.camera import StereoModel
@@ -31,7 +33,7 @@ from .tracking.obstacle import Obstacle
 from .tracking.tracker import Tracker
 
 UNUSABLE = frozenset({Reason.DARK, Reason.BRIGHT, Reason.FLAT, Reason.FEW_PIXELS})
-"""Reasons for which the points of a frame are discarded."""
+"""Reasons to discard the points of a stereo pair; those of a depth camera are few, but measured."""
 
 
 class PerceptionPipeline:
@@ -150,7 +152,7 @@ class PerceptionPipeline:
         )
         if np.isfinite(settings.reach):
             voxels = voxels.select(np.einsum("ij,ij->i", voxels.xyz, voxels.xyz) <= settings.reach**2)
-        if not UNUSABLE.isdisjoint(log.reasons):
+        if isinstance(frame, StereoPair) and not UNUSABLE.isdisjoint(log.reasons):
             # The points of an unusable image are noise; obstacles keep their pose and age.
             voxels = voxels.select(np.zeros(len(voxels), np.bool_))
         log.stage("voxels", len(voxels), Reason.NOTHING_IN_BOX)
@@ -160,6 +162,10 @@ class PerceptionPipeline:
         stays, planes = self._planes.split(voxels, viewpoint)
         chosen = np.flatnonzero(stays)
         log.stage("planes", len(chosen), Reason.ONLY_PLANES)
+        if not repeated:
+            self._source.measure_noise(frame, measured, planes)
+        if self._planes.tilt is not None:
+            log.reasons.append(Reason.TILTED)
         if np.isfinite(settings.outlier_deviations):
             chosen = chosen[inliers(voxels.xyz[chosen], deviations=settings.outlier_deviations)]
             log.stage("outliers", len(chosen), None)
@@ -206,6 +212,7 @@ class PerceptionPipeline:
             up=up,
             viewpoint=viewpoint,
             line_of_sight=line_of_sight,
+            free_space=measured.line_of_sight,
             blur=blur,
             padding=padding,
         )

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .points.planes import DetectedPlane
+from .points.detected_plane import DetectedPlane
 from .points.voxels import Voxels
 from .stereo.depth import DepthMap, Points, points_from_depth
 from .stereo.disparity import Disparity
@@ -28,6 +28,7 @@ class Reason(enum.Enum):
     ONLY_ROBOT = "all points belong to the robot itself; check the padding and the joint positions"
     ONLY_PLANES = "all points belong to planes; no object stands on them"
     ONLY_NOISE = "the remaining points form no cluster; check eps, min_samples and min_points"
+    TILTED = "the largest plane is tilted more than max_tilt; check the camera's pose and `up`, or raise max_tilt"
     CLOCK_WENT_BACK = "the frame is older than the previous one; all tracks were reset"
     REPEATED = "the frame has the time stamp of the previous one; nothing was updated"
 
@@ -41,7 +42,7 @@ class PerceptionResult:
     obstacles: tuple[Obstacle, ...]
     """Confirmed obstacles, ordered by id; `fresh` for those detected in this frame."""
     candidates: tuple[Obstacle, ...]
-    """Tentative obstacles, not confirmed yet."""
+    """Objects of this frame that are not confirmed yet: they are forgotten if the next frame does not show them."""
     reasons: tuple[Reason, ...]
     """Why obstacles may be undetected; empty if there is no problem."""
     valid_share: float
@@ -72,6 +73,11 @@ class PerceptionResult:
         if self.filtered_depth is None:
             return self.raw_points
         return points_from_depth(self.filtered_depth, self.T_base_optical)
+
+    @property
+    def covered(self) -> tuple[Obstacle, ...]:
+        """All that a planner must keep clear of: what is seen now, confirmed or not, and what is remembered."""
+        return tuple(sorted((*self.obstacles, *self.candidates), key=lambda obstacle: obstacle.id))
 
     @property
     def fresh(self) -> tuple[Obstacle, ...]:

@@ -25,8 +25,13 @@ class PerceptionSettings:
     """Enlargement of the obstacles' shapes."""
     max_width: int = 640
     """Wider images are scaled down first [pixels]."""
-    depth_noise: float = 0.002
-    """σ_z of a depth camera at 1 m [m]; it grows with the square of the depth."""
+    depth_noise: float = 0.0014
+    """Part of σ_z of a depth camera at 1 m [m] that grows with the square of the depth ..."""
+    depth_noise_floor: float = 0.0011
+    """... and the part that is the same at all depths [m]."""
+    measure_noise: bool = True
+    """Measure the noise of the camera on the tables that it sees, see `stereo/noise.py`; otherwise the values above and
+    `MatcherSettings.sigma` hold."""
     lower: tuple[float, float, float] = (-math.inf, -math.inf, -math.inf)
     upper: tuple[float, float, float] = (math.inf, math.inf, math.inf)
     """Corners of the crop box in the base frame [m]; points outside are dropped."""
@@ -60,6 +65,7 @@ class PerceptionSettings:
                 raise InputError(f"{name} is {getattr(self, name)}; give a positive number")
         for name in (
             "voxel_min_points",
+            "depth_noise_floor",
             "self_padding",
             "self_deviations",
             "self_shell",

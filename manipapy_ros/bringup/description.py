@@ -221,7 +221,13 @@ def describe(options: Options) -> Bringup:
     if options.planner:
         # The planner knows the simulated scene; with perception, movable objects are perceived instead.
         known: dict[str, Value] = {"scene": scene, "scene_movable": not options.perception}
-        nodes = (*nodes, node("planner", **(known if simulated else {})))
+        if not simulated:
+            known = {}
+        if options.perception:
+            known["obstacles.expected"] = True
+            # Tables of a scene file are in the world already.
+            known["surfaces.use"] = not (simulated and scene)
+        nodes = (*nodes, node("planner", **known))
         # A trajectory controller of ros2_control does not take forecasts: there is nothing to monitor for.
         if monitored and any(spec.executable == "controller" for spec in nodes):
             nodes = (*nodes, node("collision_monitor"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point32, Pose
-from manipapy_msgs.msg import CollisionObject, ObstacleArray
+from manipapy_msgs.msg import CollisionObject, Obstacle, ObstacleArray
 from numpy.typing import NDArray
 
 from manipapy_core.errors import InputError
@@ -42,6 +42,8 @@ CELL = 0.02
 """Default cell size of a point cloud [m]."""
 PERCEIVED = "perceived_"
 """Prefix of the names of perceived obstacles; reserved for them."""
+SURFACE = "surface_"
+"""Prefix of the names of perceived tables, floors and walls; reserved for them."""
 MOST_POINTS, MOST_TRIANGLES = 2_000_000, 200_000
 """Per object of a message."""
 
@@ -171,6 +173,23 @@ def perceived_objects(message: ObstacleArray) -> Iterator[WorldObject]:
         else:
             size = np.array([obstacle.size.x, obstacle.size.y, obstacle.size.z]) + 2.0 * obstacle.padding
             yield WorldObject(name, Box(size), pose_of(obstacle.pose))
+
+
+def set_surfaces(world: World, message: ObstacleArray, T_base_frame: Array) -> int:
+    """Replace the perceived tables, floors and walls of a world by those of a message; returns their number."""
+    listed = [
+        WorldObject(f"{SURFACE}{entry.label}_{entry.id}", ConvexMesh(_hull_points(entry)), T_base_frame)
+        for entry in message.obstacles
+        if len(entry.hull)
+    ]
+    names = {item.name for item in listed}
+    gone = [name for name in world.snapshot().objects if name.startswith(SURFACE) and name not in names]
+    world.update(listed, remove=gone)
+    return len(listed)
+
+
+def _hull_points(entry: Obstacle) -> Array:
+    return np.array([[p.x, p.y, p.z] for p in entry.hull], dtype=np.float64)
 
 
 def set_perceived(world: World, message: ObstacleArray, T_base_frame: Array) -> None:

@@ -12,8 +12,9 @@ from manipapy_msgs.msg import ObstacleArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from manipapy_core import lie
 from manipapy_core.errors import InputError
-from manipapy_core.perception import Obstacle
+from manipapy_core.perception import Obstacle, SeenSurface
 from manipapy_core.typing import Array
 
 from ..common.conversions import pose_from_matrix
@@ -26,6 +27,25 @@ DETECTED, UNDETECTED = (1.0, 0.35, 0.1), (0.6, 0.6, 0.65)
 def obstacles_message(obstacles: Iterable[Obstacle], frame: str, stamp: Time) -> ObstacleArray:
     """Message with all obstacles."""
     message = ObstacleArray(obstacles=[_obstacle(obstacle) for obstacle in obstacles])
+    message.header.frame_id, message.header.stamp = frame, stamp
+    return message
+
+
+def surfaces_message(surfaces: Iterable[SeenSurface], frame: str, stamp: Time) -> ObstacleArray:
+    """Message with one entry per convex part of the tables, floors and walls; the label is the kind of surface."""
+    message = ObstacleArray()
+    for surface in surfaces:
+        for part in surface.parts:
+            lower, upper = part.vertices.min(axis=0), part.vertices.max(axis=0)
+            entry = ObstacleMessage(
+                id=len(message.obstacles),
+                pose=pose_from_matrix(lie.pose(None, 0.5 * (lower + upper))),
+                size=_vector(upper - lower),
+                radius=0.5 * float(np.linalg.norm(upper - lower)),
+                label=surface.label,
+                hull=[Point32(x=x, y=y, z=z) for x, y, z in part.vertices.tolist()],
+            )
+            message.obstacles.append(entry)
     message.header.frame_id, message.header.stamp = frame, stamp
     return message
 

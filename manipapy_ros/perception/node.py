@@ -2,8 +2,9 @@
 
 Subscribes to `left/image_rect`, `right/image_rect` and their `camera_info` (or `image_raw` with the parameter rectify;
 or, by the parameter input, `depth/image_rect` or `points`), `joint_states`, `tf`, and the planner's world, whose
-attached objects are filtered out like the robot. Publishes `disparity`, `points2`, `~/obstacle_markers` and
-`obstacles`. Of the frames received during processing only the newest is kept.
+attached objects are filtered out like the robot. Publishes `disparity`, `points2`, `~/obstacle_markers`,
+`obstacles`, and tables, floors and walls on `surfaces`. Of the frames received during processing only the newest is
+kept.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from manipapy_core.perception import (
     PointSet,
     StereoModel,
     StereoPair,
+    SurfaceKeeper,
 )
 from manipapy_core.perception.pipeline import warm_up
 from manipapy_core.perception.stereo.images import opencv
@@ -51,7 +53,7 @@ from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..realtime.polled_topics import PolledSubscription
 from .image_messages import camera_of, disparity_message, pixels_of, points_message
 from .inputs import ImageSynchronizer, SynchronizedImages
-from .messages import obstacle_markers, obstacles_message
+from .messages import obstacle_markers, obstacles_message, surfaces_message
 from .settings import LIVE_PARAMETERS, settings_of
 
 INPUTS = ("stereo", "depth", "points")
@@ -118,6 +120,8 @@ class PerceptionNode(ManagedNode):
             for kind, name in ((DisparityImage, "disparity"), (PointCloud2, "points2"))
         }
         self._obstacles = self.own(self.create_publisher(ObstacleArray, "obstacles", qos.STATE))
+        self._surfaces = self.own(self.create_publisher(ObstacleArray, "surfaces", qos.STATE))
+        self._kept_surfaces = SurfaceKeeper()
         self._markers = self.own(self.create_publisher(MarkerArray, "~/obstacle_markers", qos.STATE))
         self._threads: list[threading.Thread] = []
         warm_up(body)
@@ -126,6 +130,7 @@ class PerceptionNode(ManagedNode):
         """Start processing."""
         self._ending = False
         self._pipeline.reset()
+        self._kept_surfaces.reset()
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
             for work, name in ((self._process, "perception"), (self._record_joints, "joints"))
@@ -253,10 +258,15 @@ class PerceptionNode(ManagedNode):
 
     def _publish(self, result: PerceptionResult, frame: Frame, header: Any, optical: str) -> None:
         base, stamp = self._chain.base, header.stamp
-        self._obstacles.publish(obstacles_message(result.obstacles, base, stamp))
-        ids = frozenset(obstacle.id for obstacle in result.obstacles)
+        covered = result.covered
+        self._obstacles.publish(obstacles_message(covered, base, stamp))
+        surfaces = self._kept_surfaces.update(
+            result.planes, frame.T_base_optical[:3, 3], max_thickness=float(self.values["surfaces.thickness"])
+        )
+        self._surfaces.publish(surfaces_message(surfaces, base, stamp))
+        ids = frozenset(obstacle.id for obstacle in covered)
         tip = np.zeros(3) if frame.q is None else kinematics.forward(self._chain, frame.q)[:3, 3]
-        self._markers.publish(obstacle_markers(result.obstacles, self._drawn - ids, tip, base, stamp))
+        self._markers.publish(obstacle_markers(covered, self._drawn - ids, tip, base, stamp))
         self._drawn = ids
         # Large messages are created only if there are subscribers.
         if result.disparity is not None and self._image_publishers[DisparityImage].get_subscription_count():
@@ -277,7 +287,8 @@ class PerceptionNode(ManagedNode):
         }
         if last is not None:
             numbers |= {
-                "obstacles": str(len(last.obstacles)),
+                "obstacles": str(len(last.covered)),
+                "planes": str(len(last.planes)),
                 "valid pixels [%]": f"{100.0 * last.valid_share:.0f}",
                 **{f"{stage} [ms]": f"{1e3 * spent:.1f}" for stage, spent in last.stage_times.items()},
             }

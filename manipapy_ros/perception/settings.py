@@ -33,7 +33,11 @@ LIVE_PARAMETERS = (
     Param("stereo.cross_check", False, "Match from right to left as well; rejects half-occluded pixels"),
     Param("stereo.texture_threshold", 1.0, "Minimum gradient that is matched [grey values]", minimum=0.0, maximum=50.0),
     Param("stereo.sigma", 0.2, "Standard deviation of a disparity [pixels]", minimum=0.01, maximum=5.0),
-    Param("depth_noise", 0.002, "Standard deviation of a depth camera at 1 m [m]", minimum=1e-5, maximum=0.5),
+    Param("depth_noise", 0.0014, "Standard deviation of a depth camera at 1 m, the part that grows with the square of "
+          "the depth [m]", minimum=1e-5, maximum=0.5),
+    Param("depth_noise_floor", 0.0011, "Standard deviation of a depth camera, the part that is the same at all depths "
+          "[m]", minimum=0.0, maximum=0.5),
+    Param("measure_noise", True, "Measure the noise of the camera on the tables that it sees"),
     Param("max_width", 640, "Wider images are scaled down first [pixels]", minimum=16, maximum=4096),
     Param("crop.lower", [], "Lower corner of the crop box in the base frame [m]; empty: no box",
           kind=Parameter.Type.DOUBLE_ARRAY),
@@ -45,6 +49,10 @@ LIVE_PARAMETERS = (
     Param("planes.max_planes", 2, "Tables and floors removed; 0: they are obstacles", minimum=0, maximum=10),
     Param("planes.distance_threshold", 0.01, "Largest distance of a point from its plane [m]",
           minimum=0.001, maximum=0.2),
+    Param("planes.max_tilt", 0.12, "Largest tilt of a plane that is removed [rad]; 1.57: walls as well",
+          minimum=0.01, maximum=1.57),
+    Param("surfaces.thickness", 1.0, "Tables and walls reach this far into the unknown space behind them [m]",
+          minimum=0.01, maximum=5.0),
     Param("clusters.eps", 0.025, "Neighbourhood radius of DBSCAN [m]", minimum=0.002, maximum=0.5),
     Param("clusters.min_samples", 6, "Neighbours that make a core point", minimum=1, maximum=1000),
     Param("clusters.min_points", 12, "Clusters with fewer points are dropped", minimum=1, maximum=100_000),
@@ -81,7 +89,9 @@ def settings_of(values: Values, reach: float) -> PerceptionSettings:
             sigma=float(values["stereo.sigma"]),
         ),
         planes=PlaneSettings(
-            max_planes=int(values["planes.max_planes"]), distance_threshold=float(values["planes.distance_threshold"])
+            max_planes=int(values["planes.max_planes"]),
+            distance_threshold=float(values["planes.distance_threshold"]),
+            max_tilt=float(values["planes.max_tilt"]),
         ),
         clusters=ClusterSettings(
             eps=float(values["clusters.eps"]),
@@ -93,6 +103,8 @@ def settings_of(values: Values, reach: float) -> PerceptionSettings:
         tracks=TrackSettings(confirm=int(values["tracks.confirm"]), forget_empty=int(values["tracks.forget_empty"])),
         max_width=int(values["max_width"]),
         depth_noise=float(values["depth_noise"]),
+        depth_noise_floor=float(values["depth_noise_floor"]),
+        measure_noise=bool(values["measure_noise"]),
         lower=_corner(values["crop.lower"], "crop.lower", -math.inf),
         upper=_corner(values["crop.upper"], "crop.upper", math.inf),
         reach=float(values["crop.reach"]) or reach + REACH_MARGIN,

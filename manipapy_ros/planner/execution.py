@@ -80,6 +80,8 @@ class PlannedMotion:
         self.snapshot, self.tries, self.margin = snapshot, tries, margin
         self._arm, self._requests, self._show, self._log = arm, requests, show, log
         self._states = threading.Lock()
+        self.require: Callable[[threading.Event], None] = lambda cancel: None
+        """Called before each motion, with the event that cancels it; raises InputError if the arm must not move."""
         self.moving = threading.Lock()
         """Held during a motion: the arm makes one at a time."""
 
@@ -121,6 +123,7 @@ class PlannedMotion:
             NoAnswer: There is no arm to move.
             MotionFailed: The controller ended the motion; the text has its reason.
         """
+        self.require(cancel)
         try:
             return self._execute(request, tries, cancel, feedback)
         except GivenUp:
@@ -178,6 +181,7 @@ class PlannedMotion:
             NoAnswer: There is no arm to move.
             MotionFailed: The controller ended the motion; the text has its reason.
         """
+        self.require(cancel)
         names, world = self._requests.model.chain.joint_names, self.snapshot()
         away = np.abs(trajectory.positions[0] - self.positions(cancel))
         worst = int(np.argmax(away))

@@ -65,6 +65,10 @@ PARAMETERS = (
     Param("scene_movable", False, "Also add the movable objects of the scene"),
     Param("obstacles.stale_after", 2.0, "Age from which on perceived obstacles are stale [s]", minimum=0.1,
           maximum=3600.0, live=True),
+    Param("obstacles.expected", False, "Perception is expected: `~/move` is refused until a message on obstacles has "
+          "arrived", live=True),
+    Param("obstacles.wait", 5.0, "How long a motion waits for the first message on obstacles, if expected [s]",
+          minimum=0.0, maximum=600.0, live=True),
     Param("obstacles.when_stale", KEEP, f"{KEEP} or {FORGET} stale obstacles", live=True),
     Param("move_group", True, "Also offer MoveIt's interface, as the node move_group"),
     Param("initial_positions", [], "Joint positions of the named goal home [rad or m]",
@@ -77,6 +81,8 @@ DRAW_EVERY = 0.1
 """Between two updates of the markers, at least [s]."""
 CHECK_EVERY = 0.5
 """Between two checks for stale obstacles [s]."""
+LACKING_EVERY = 10.0
+"""Between two warnings that no obstacles have arrived [s]."""
 
 
 class PlannerNode(ManagedNode):
@@ -116,6 +122,7 @@ class PlannerNode(ManagedNode):
             self._show,
             self.get_logger().info,
         )
+        self._motion.require = self._require_obstacles
         self._goals = self.own(PlanningGoals(self, self._requests, self._motion, lambda: self.is_active, self._show))
         self.offer(ChangeWorld, "~/change_world", self._change_world, complete=self._add_version)
         self.own(self.create_service(ListObjects, "~/list_objects", self._on_list))
@@ -175,15 +182,40 @@ class PlannerNode(ManagedNode):
         self._world.listing(response)
         return response
 
+    def _require_obstacles(self, cancel: threading.Event) -> None:
+        """Wait for the first perceived obstacles, if they are expected; called by planning threads.
+
+        Raises:
+            InputError: None have arrived.
+        """
+        deadline = time.monotonic() + float(self.values["obstacles.wait"])
+        while self.values["obstacles.expected"] and not np.isfinite(self._world.perceived_at):
+            if cancel.wait(0.05) or time.monotonic() > deadline:
+                topic = self.resolve_topic_name("obstacles")
+                raise InputError(
+                    f"perception is expected, but no message has arrived on {topic}: what is in the way is not known; "
+                    "start perception and check its diagnostics, or set the parameter obstacles.expected to false"
+                )
+
     def _check_obstacles(self) -> None:
         """Report or remove perceived obstacles that are stale."""
         silence = time.monotonic() - self._world.perceived_at
+        if self._lacks_obstacles():
+            self.get_logger().warning(
+                "no message on obstacles yet, although perception is expected; ~/move is refused until one arrives, or "
+                "until obstacles.expected is false",
+                throttle_duration_sec=LACKING_EVERY,
+            )
         stale = np.isfinite(silence) and silence > float(self.values["obstacles.stale_after"])
         if stale and not self._stale:
             forget = self.values["obstacles.when_stale"] == FORGET
             done = f"{self._world.remove_perceived()} removed" if forget else "the last ones are kept in the world"
             self.get_logger().warning(f"no message on obstacles for {silence:.1f} s; {done}")
         self._stale = bool(stale)
+
+    def _lacks_obstacles(self) -> bool:
+        lacking = self.values["obstacles.expected"] and not np.isfinite(self._world.perceived_at)
+        return bool(self.is_active and lacking)
 
     def _announce(self) -> None:
         """Publish what has changed in the world."""
@@ -213,6 +245,8 @@ class PlannerNode(ManagedNode):
         """Size of the world, and whether perceived obstacles are up to date."""
         world = self._world.snapshot()
         numbers = {"objects": str(len(world.objects)), "attached": str(len(world.attached))}
+        if self._lacks_obstacles():
+            return DiagnosticReport(Level.ERROR, "perception is expected, but no message on obstacles yet", numbers)
         if self._stale:
             return DiagnosticReport(Level.WARN, "obstacles are stale: no message on obstacles", numbers)
         return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", numbers)

@@ -26,11 +26,13 @@ from manipapy_core.typing import Array
 
 from ..common.object_messages import (
     PERCEIVED,
+    SURFACE,
     message_of,
     octomap_leaves,
     perceived_names,
     pose_of,
     set_perceived,
+    set_surfaces,
     shapes_of,
 )
 from ..common.robot_loader import LoadedRobot, reach_of
@@ -66,6 +68,7 @@ class PlannerWorld:
             ChangeWorld.Request.ATTACH: self._attach,
             ChangeWorld.Request.DETACH: self._detach,
         }
+        self._surfaces: list[object] | None = None
         self.perceived_at = -np.inf
         """Arrival of the last obstacle message, on the monotonic clock [s]."""
 
@@ -81,8 +84,9 @@ class PlannerWorld:
         """
         if request.operation not in self._edits:
             raise InputError(f"operation {request.operation} does not exist; ChangeWorld.srv lists those that do")
-        if request.object.id.startswith(PERCEIVED):
-            raise InputError(f"the prefix {PERCEIVED!r} is reserved for perceived obstacles; choose another id")
+        for prefix, meaning in ((PERCEIVED, "perceived obstacles"), (SURFACE, "perceived tables and walls")):
+            if request.object.id.startswith(prefix):
+                raise InputError(f"the prefix {prefix!r} is reserved for {meaning}; choose another id")
         return self._edits[request.operation](request)
 
     def listing(self, response: ListObjects.Response) -> None:
@@ -100,6 +104,21 @@ class PlannerWorld:
         """
         set_perceived(self.world, message, self._T_base_frame(message.header.frame_id))
         self.perceived_at = time.monotonic()
+
+    def update_surfaces(self, message: ObstacleArray) -> str:
+        """Replace the perceived tables, floors and walls by those of a message; returns a text that describes it.
+
+        Raises:
+            InputError: The frame of the message moves relative to the base, or a surface is invalid.
+        """
+        content: list[object] = [
+            (entry.label, entry.id, [(p.x, p.y, p.z) for p in entry.hull]) for entry in message.obstacles
+        ]
+        if content == self._surfaces:
+            return "the same surfaces again"
+        number = set_surfaces(self.world, message, self._T_base_frame(message.header.frame_id))
+        self._surfaces = content
+        return f"{number} parts of tables, floors and walls"
 
     def remove_perceived(self) -> int:
         """Remove all perceived obstacles; returns their number."""

@@ -3,6 +3,7 @@
 | topic | type | effect |
 |---|---|---|
 | `obstacles` | manipapy_msgs/ObstacleArray | replaces the perceived obstacles |
+| `surfaces` | manipapy_msgs/ObstacleArray | replaces the perceived tables, floors and walls |
 | `~/edit_world` | manipapy_msgs/WorldEdit | any edit of `~/change_world` |
 | `~/point_cloud` | sensor_msgs/PointCloud2 | replaces the object `point_cloud` |
 | `octomap_binary` | octomap_msgs/Octomap, binary or full | replaces the object `octomap` |
@@ -35,6 +36,7 @@ from .world import OCTOMAP, PlannerWorld
 INPUT_PARAMETERS = (
     Param("point_cloud.cell", 0.02, "Edge of the cells that points on `~/point_cloud` are merged in [m]", minimum=0.005,
           maximum=0.5, live=True),
+    Param("surfaces.use", True, "Perceived tables, floors and walls are objects of the world", live=True),
 )  # fmt: skip
 EDITS = QoSProfile(depth=100)
 """Reliable: every edit counts."""
@@ -58,6 +60,7 @@ class WorldInputs:
         # A latched map reaches a late subscriber only if that is latched too, and others only if it is not.
         self._subscriptions = [
             self._subscribe(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST),
+            self._subscribe(ObstacleArray, "surfaces", self._on_surfaces, qos.NEWEST),
             self._subscribe(WorldEdit, "~/edit_world", self._on_edit, EDITS),
             self._subscribe(PointCloud2, "~/point_cloud", self._on_points, qos.COMMAND),
             *(
@@ -92,6 +95,11 @@ class WorldInputs:
     def _on_obstacles(self, message: ObstacleArray) -> str:
         self._world.update_perceived(message)
         return "perceived obstacles replaced"
+
+    def _on_surfaces(self, message: ObstacleArray) -> str:
+        if not self._node.values["surfaces.use"]:
+            message = ObstacleArray(header=message.header)
+        return self._world.update_surfaces(message)
 
     def _on_edit(self, message: WorldEdit) -> str:
         return self._world.change(message)

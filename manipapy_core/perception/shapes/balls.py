@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...typing import Array
-from ..points.planes import plane_axes
+from ..points.plane_fit import plane_axes
 
 NOISE_LIMIT = 0.1
 """With more noise than this share of the radius, boxes fit a ball as well."""

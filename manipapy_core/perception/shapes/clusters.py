@@ -12,28 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import lie
 from ...errors import InputError
-from ...jit import njit
 from ...typing import Array
 from ..points.dbscan import dbscan
-from ..points.planes import DetectedPlane, plane_axes
+from ..points.detected_plane import DetectedPlane
 from ..points.voxels import Voxels
 from ..tracking.line_of_sight import LineOfSight
 from .balls import fit_ball, fit_standing_ball
+from .bounding_box import corrected, extent, surface_voxels, upright_frame
+from .cluster import Cluster
+from .hidden_space import extended_in_box, extended_to_support, is_free_below, support_of
 from .padding import DEFAULT_PADDING, PaddingSettings
 from .solids import fit_solid
 
-TURNS = np.radians(np.arange(0.0, 90.0, 4.0))
-"""Orientations tried for a box [rad]."""
-NOISE_BIAS = 0.35
-"""By how many standard deviations noise moves each side of a box outwards after the tails are cut off."""
 EDGE_ARTEFACT_STD = 0.006
 """Horizontal standard deviation [m] of points that are no wider than two centimetres."""
-TAIL = 0.02
-"""Share of pixels that may lie beyond each side of a box: matchers smear a few between object and background."""
 MAX_OUTSIDE = 0.1
 """Share of a cluster's points that may lie outside the fitted solid ..."""
 OUTSIDE_TOLERANCE = 0.01
 """... by more than this [m] and two standard deviations; with more the solid is rejected."""
+THICKNESS_RATIO = 1.1
+"""Minimum height of an object on a plane, relative to the distance within which points belong to that plane."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,8 @@ class ClusterSettings:
     min_height: float = 0.015
     """Minimum height of an object on a plane [m] ..."""
     height_deviations: float = 1.5
-    """... plus this many standard deviations of its depth."""
+    """... plus this many standard deviations of its depth; on a plane with little noise, `THICKNESS_RATIO` times the
+    thickness of the plane."""
     standing_gap: float = 0.04
     """A cluster whose lowest point is at most this far above a plane [m] stands on it."""
 
@@ -75,33 +74,6 @@ class ClusterSettings:
                 raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
 
 
-@dataclass(frozen=True, eq=False)
-class Cluster:
-    """One detected object, in the base frame."""
-
-    points: NDArray[np.float32]
-    """Mean points of its voxels [m], shape (points, 3)."""
-    T_base_box: Array
-    """Pose of the bounding box: centre and axes, z up, shape (4, 4)."""
-    size: Array
-    """Edge lengths of the box that holds all but a few stray pixels, without padding [m], shape (3,)."""
-    radius: float
-    """Radius of the ball about the box centre that holds the same points, without padding [m]."""
-    sigma: float
-    """Mean standard deviation of its depth [m]."""
-    padding: float
-    """Padding on every side [m], see `PaddingSettings.at_detection`."""
-    standing: bool
-    """Whether it stands on a plane; its box is extended down to the plane."""
-    spherical: bool
-    """Whether a ball was fitted; the box then includes the far side."""
-
-    @property
-    def centre(self) -> Array:
-        """Centre of the box [m], shape (3,)."""
-        return self.T_base_box[:3, 3]
-
-
 def find_clusters(
     voxels: Voxels,
     settings: ClusterSettings,
@@ -110,6 +82,7 @@ def find_clusters(
     up: ArrayLike = (0.0, 0.0, 1.0),
     viewpoint: ArrayLike | None = None,
     line_of_sight: LineOfSight | None = None,
+    free_space: LineOfSight | None = None,
     blur: float = 0.0,
     padding: PaddingSettings = DEFAULT_PADDING,
 ) -> tuple[tuple[Cluster, ...], NDArray[np.int64]]:
@@ -121,6 +94,7 @@ def find_clusters(
         up: The third axis of all boxes.
         viewpoint: Camera position [m], shape (3,); without it nothing is assumed about hidden sides.
         line_of_sight: Depth image of the points; objects on a plane are then fitted with solids.
+        free_space: Shows which space below objects is free; if not given, `line_of_sight`.
         blur: Angle by which matching smears outlines in it [rad].
         padding: Enlargement of all shapes.
 
@@ -139,18 +113,27 @@ def find_clusters(
         if np.count_nonzero(members) < settings.min_points:
             continue
         part = voxels.select(members)
-        bounded = partial(bounding_shape, part, settings, planes=planes, up=up, viewpoint=viewpoint, padding=padding)
+        bounded = partial(
+            bounding_shape,
+            part,
+            settings,
+            planes=planes,
+            up=up,
+            viewpoint=viewpoint,
+            free_space=line_of_sight if free_space is None else free_space,
+            padding=padding,
+        )
         cluster = bounded(balls=line_of_sight is None)
         thin = np.sort(cluster.size)[1] < 2.0 * voxels.cell or is_edge_artefact(cluster.points, up, viewpoint)
         if cluster.size.max() < settings.min_size or (thin and len(cluster.points) < 2 * settings.min_points):
             continue  # a cable has more points than an edge artefact
-        if cluster.standing and cluster.size[2] < settings.min_height + settings.height_deviations * cluster.sigma:
+        if cluster.standing and cluster.size[2] < cluster.min_height:
             continue  # within the noise of the plane
         if cluster.standing and line_of_sight is not None:
             solid = as_solid(cluster, line_of_sight, blur)
             cluster = bounded() if solid is None else solid
         labels[members] = len(found)
-        found.append(cluster)
+        found.append(cluster if viewpoint is None else with_far_side(cluster, viewpoint))
     return tuple(found), labels
 
 
@@ -162,6 +145,7 @@ def bounding_shape(
     up: ArrayLike = (0.0, 0.0, 1.0),
     viewpoint: ArrayLike | None = None,
     balls: bool = True,
+    free_space: LineOfSight | None = None,
     padding: PaddingSettings = DEFAULT_PADDING,
 ) -> Cluster:
     """Box, ball and padding of one group of points; see `find_clusters`.
@@ -171,21 +155,27 @@ def bounding_shape(
     """
     xyz = voxels.xyz.astype(np.float64)
     sigma = float(voxels.sigma.mean())
-    standing, feet = False, np.zeros(3)
+    plane = _plane_below(xyz, sigma, settings, planes)
+    seen_to_plane = plane is not None
+    support, seen_from = plane, None if viewpoint is None else np.asarray(viewpoint, dtype=np.float64)
+    if plane is None and seen_from is not None:
+        # Its lower part is not seen; something holds it up unless that space is free.
+        support = support_of(xyz, planes)
+        if support is not None and not (free_space and is_free_below(xyz, sigma, support, free_space)):
+            plane = support
+    standing, feet = plane is not None, np.zeros(3)
     normal = np.asarray(up, dtype=np.float64) / np.linalg.norm(up)
-    for plane in planes:
-        heights = plane.heights(xyz)
-        if 0.0 < heights.min() < settings.standing_gap + 2.0 * sigma and np.median(heights) > 0.0:
-            # The part just above the plane was removed together with the plane.
-            standing, normal = True, plane.normal
-            feet = plane.offset * plane.normal
-            break
-    R = _frame(xyz[_solid(voxels)], normal)
+    min_height = settings.min_height + settings.height_deviations * sigma
+    if plane is not None:
+        # The part just above the plane was removed together with the plane.
+        normal, feet = plane.normal, plane.offset * plane.normal
+        min_height = min(min_height, THICKNESS_RATIO * float(plane.thickness(sigma, min_height)))
+    R = upright_frame(xyz[surface_voxels(voxels)], normal)
     local = xyz @ R
-    lower, upper = _extent(local, voxels.counts)
-    if viewpoint is not None:
-        away = xyz.mean(axis=0) - np.asarray(viewpoint, dtype=np.float64)
-        lower, upper = _corrected(lower, upper, R.T @ (away / max(float(np.linalg.norm(away)), 1e-9)), sigma)
+    lower, upper = extent(local, voxels.counts)
+    if seen_from is not None:
+        away = xyz.mean(axis=0) - seen_from
+        lower, upper = corrected(lower, upper, R.T @ (away / max(float(np.linalg.norm(away)), 1e-9)), sigma)
     if standing:
         lower[2] = min(lower[2], float(feet @ normal))
     ball = None
@@ -201,8 +191,23 @@ def bounding_shape(
     centre = R @ (0.5 * (lower + upper))
     corner = np.clip(np.abs(local - centre @ R), 0.0, 0.5 * size)
     radius = max(float(np.linalg.norm(corner, axis=1).max()), 0.5 * float(size.max()))
+    hidden = np.empty((0, 3))
+    if seen_from is not None and support is not None and not seen_to_plane:
+        hidden = extended_to_support(xyz, seen_from, planes, support)
     margin = padding.at_detection(sigma)
-    return Cluster(voxels.xyz, lie.pose(R, centre), size, radius, sigma, margin, standing, ball is not None)
+    T = lie.pose(R, centre)
+    return Cluster(voxels.xyz, T, size, radius, sigma, margin, standing, ball is not None, hidden, min_height)
+
+
+def _plane_below(
+    xyz: Array, sigma: float, settings: ClusterSettings, planes: Sequence[DetectedPlane]
+) -> DetectedPlane | None:
+    """The plane that the lowest points of an object are next to."""
+    for plane in planes:
+        heights = plane.heights(xyz)
+        if 0.0 < heights.min() < settings.standing_gap + 2.0 * sigma and np.median(heights) > 0.0:
+            return plane
+    return None
 
 
 def as_solid(
@@ -229,7 +234,20 @@ def as_solid(
         return None
     corner = float(np.linalg.norm(np.minimum(local, 0.5 * solid.size), axis=1).max())
     radius = max(corner, 0.5 * float(solid.size.max()))
-    return replace(cluster, T_base_box=solid.T_base_box, size=solid.size, radius=radius, spherical=solid.spherical)
+    fitted = replace(cluster, T_base_box=solid.T_base_box, size=solid.size, radius=radius, spherical=solid.spherical)
+    fitted = with_far_side(fitted, line_of_sight.T_base_optical[:3, 3])
+    if not solid.boxlike:
+        return fitted
+    corners = 0.5 * solid.size * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    return replace(fitted, hidden=np.concatenate([fitted.hidden, corners @ solid.T_base_box[:3, :3].T + fitted.centre]))
+
+
+def with_far_side(cluster: Cluster, viewpoint: ArrayLike) -> Cluster:
+    """The cluster whose hull also has the unseen part of its box, unless it already extends to its support."""
+    if not cluster.standing or len(cluster.hidden):
+        return cluster
+    xyz, seen_from = cluster.points.astype(np.float64), np.asarray(viewpoint, dtype=np.float64)
+    return replace(cluster, hidden=extended_in_box(xyz, seen_from, cluster.T_base_box, cluster.size))
 
 
 def is_edge_artefact(points: NDArray[np.float32], up: ArrayLike, viewpoint: ArrayLike | None) -> bool:
@@ -250,71 +268,3 @@ def is_edge_artefact(points: NDArray[np.float32], up: ArrayLike, viewpoint: Arra
     sideways, upright = sideways - sideways.mean(), upright - upright.mean()
     slant = float(sideways @ upright) / max(float(upright @ upright), 1e-12)
     return float(np.std(sideways - slant * upright)) < EDGE_ARTEFACT_STD
-
-
-def _solid(voxels: Voxels) -> NDArray[np.bool_]:
-    """Which voxels hold as many pixels as a surface would."""
-    return np.asarray(voxels.counts >= min(3, int(np.median(voxels.counts))))
-
-
-def _extent(local: Array, counts: NDArray[np.int32]) -> tuple[Array, Array]:
-    """Interval that holds all but a share `TAIL` of the pixels on each side, extended for a uniform surface."""
-    lower, upper = np.empty(3), np.empty(3)
-    for axis in range(3):
-        order = np.argsort(local[:, axis])
-        share = np.cumsum(counts[order]) / counts.sum()
-        low = local[order[np.searchsorted(share, TAIL)], axis]
-        high = local[order[min(int(np.searchsorted(share, 1.0 - TAIL)), len(order) - 1)], axis]
-        stretch = 0.5 * (high - low) * 2.0 * TAIL / (1.0 - 2.0 * TAIL)
-        lower[axis] = max(low - stretch, local[:, axis].min())
-        upper[axis] = min(high + stretch, local[:, axis].max())
-    return lower, upper
-
-
-def _corrected(lower: Array, upper: Array, away: Array, sigma: float) -> tuple[Array, Array]:
-    """Remove the noise bias along the line of sight, and add the occluded back of rounded objects.
-
-    The back of balls and lying bottles is not visible. So an object is assumed to be at least nine tenths as deep as it
-    is wide; the addition is at most 28 % of its smaller side, so that boards do not become blocks.
-
-    Args:
-        away: Unit vector from the camera, in the axes of the box, shape (3,).
-    """
-    shrink = np.minimum(NOISE_BIAS * sigma * np.abs(away), 0.2 * (upper - lower))
-    lower, upper = lower + shrink, upper - shrink
-    level = float(np.hypot(away[0], away[1]))
-    if level < 0.2:
-        return lower, upper  # from above all sides are visible
-    size = upper - lower
-    along = np.abs(away[:2]) / level
-    deep, wide = float(along @ size[:2]), float(along[::-1] @ size[:2])
-    hidden = min(max(0.9 * wide - deep, 0.0), 0.28 * min(wide, float(size[2])))
-    lower[:2] += np.minimum(hidden * away[:2] / level, 0.0)
-    upper[:2] += np.maximum(hidden * away[:2] / level, 0.0)
-    return lower, upper
-
-
-def _frame(xyz: Array, up: Array) -> Array:
-    """Axes of the upright box with the smallest footprint, z up, shape (3, 3)."""
-    x, y = plane_axes(up).T
-    flat = np.column_stack([xyz @ x, xyz @ y])
-    turn = TURNS[_smallest_turn(flat, TURNS)]
-    along = math.cos(turn) * x + math.sin(turn) * y
-    return np.column_stack([along, lie.hat(up) @ along, up])
-
-
-@njit(cache=True, nogil=True)
-def _smallest_turn(flat, turns):  # type: ignore[no-untyped-def]
-    """Index of the rotation with the smallest bounding rectangle."""
-    best, smallest = 0, np.inf
-    for k in range(turns.shape[0]):
-        c, s = math.cos(turns[k]), math.sin(turns[k])
-        u0 = v0 = np.inf
-        u1 = v1 = -np.inf
-        for i in range(flat.shape[0]):
-            u, v = c * flat[i, 0] + s * flat[i, 1], c * flat[i, 1] - s * flat[i, 0]
-            u0, u1, v0, v1 = min(u0, u), max(u1, u), min(v0, v), max(v1, v)
-        area = (u1 - u0) * (v1 - v0)
-        if area < smallest:
-            best, smallest = k, area
-    return best

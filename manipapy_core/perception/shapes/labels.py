@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...typing import Array
 from ..stereo.camera import Camera
 from ..stereo.images import opencv
-from .clusters import Cluster
+from .cluster import Cluster
 
 
 @dataclass(frozen=True)

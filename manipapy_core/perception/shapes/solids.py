@@ -52,6 +52,8 @@ class FittedSolid:
     """Edge lengths of that box [m], shape (3,)."""
     spherical: bool
     """Whether the best solid is a ball."""
+    boxlike: bool
+    """Whether the best solid is a box."""
     evidence: float
     """−2 log likelihood of the bare plane, which has no parameters, minus the score of the solid."""
 
@@ -92,7 +94,8 @@ def fit_solid(
     centre, size, turn = _mean_box(parameters, scores)
     c, s = math.cos(turn), math.sin(turn)
     T = lie.pose(R @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), origin + R @ centre)
-    return FittedSolid(T, size, int(np.argmin(scores)) == BALL, bare - float(scores.min()))
+    best = int(np.argmin(scores))
+    return FittedSolid(T, size, best == BALL, best == BOX, bare - float(scores.min()))
 
 
 def _pixels(

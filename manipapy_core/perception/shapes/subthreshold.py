@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...typing import Array
 from ..points.dbscan import dbscan
-from ..points.planes import DetectedPlane
+from ..points.detected_plane import DetectedPlane
 from ..points.voxels import Voxels
 from ..tracking.line_of_sight import LineOfSight
-from .clusters import Cluster, ClusterSettings, as_solid, bounding_shape, is_edge_artefact
+from .cluster import Cluster
+from .clusters import ClusterSettings, as_solid, bounding_shape, is_edge_artefact
 from .padding import DEFAULT_PADDING, PaddingSettings
 
 MARGIN = 0.005
@@ -122,7 +123,7 @@ def _is_apart(xyz: NDArray[np.float32], clusters: Sequence[Cluster]) -> NDArray[
 
 def _is_plausible(group: Cluster, settings: ClusterSettings, up: ArrayLike, viewpoint: ArrayLike) -> bool:
     """Whether a group of points has the height and width of a small object."""
-    if not group.standing or group.size[2] < settings.min_height:
+    if not group.standing or group.size[2] < min(settings.min_height, group.min_height):
         return False
     level = group.size[:2]
     return level.min() >= MIN_WIDTH and level.max() <= MAX_WIDTH and not is_edge_artefact(group.points, up, viewpoint)

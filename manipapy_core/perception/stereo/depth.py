@@ -16,6 +16,8 @@ from .disparity import Disparity
 FloatImage = NDArray[np.float32]
 
 NO_SIGMA = np.float32(np.nan)
+SPARSE = 0.3
+"""With a larger share of pixels without a neighbour in their row, a depth image has gaps between its pixels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +85,20 @@ def depth_from_disparity(disparity: Disparity, *, min_depth: float = 0.0, max_de
 
 
 def depth_from_image(
-    depth: FloatImage, camera: Camera, *, noise: float, min_depth: float = 0.0, max_depth: float = np.inf
+    depth: FloatImage,
+    camera: Camera,
+    *,
+    noise: float,
+    noise_floor: float = 0.0,
+    min_depth: float = 0.0,
+    max_depth: float = np.inf,
 ) -> DepthMap:
     """Image of a depth camera, with the common quadratic noise model.
 
     Args:
         depth: [m], shape (height, width), as returned by `images.as_depth`.
-        noise: σ_z at 1 m [m]; it grows with the square of the depth.
+        noise: Part of σ_z at 1 m [m] that grows with the square of the depth.
+        noise_floor: Part of σ_z that is the same at all depths [m].
     """
     expected = (camera.height, camera.width)
     if depth.shape != expected:
@@ -97,7 +106,9 @@ def depth_from_image(
     with np.errstate(invalid="ignore"):
         kept = np.where(depth < min_depth, np.float32(-np.inf), depth)
         kept = np.where(kept > max_depth, np.float32(np.inf), kept).astype(np.float32)
-    sigma = np.where(np.isfinite(kept), np.float32(noise) * kept * kept, NO_SIGMA).astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        model = np.float32(noise_floor) + np.float32(noise) * kept * kept
+    sigma = np.where(np.isfinite(kept), model, NO_SIGMA).astype(np.float32)
     return DepthMap(kept, sigma, camera)
 
 
@@ -200,7 +211,18 @@ def _flying_kernel(depth, sigma, across, down, margin, out):  # type: ignore[no-
                 jump = abs(depth[v - 1, u] - z) > allowed or abs(depth[v + 1, u] - z) > allowed
             if jump:
                 out[v, u] = np.nan
-    # Residues of wrong matches along edges are one pixel wide; surfaces are wider.
+    # Residues of wrong matches along edges are one pixel wide; surfaces are wider. Not so in an image with gaps between
+    # all pixels, such as depth registered into a larger image.
+    single = measured = 0
+    for v in range(rows):
+        for u in range(columns):
+            if np.isfinite(out[v, u]):
+                measured += 1
+                before = u > 0 and np.isfinite(out[v, u - 1])
+                after = u < columns - 1 and np.isfinite(out[v, u + 1])
+                single += not (before or after)
+    if single > SPARSE * measured:
+        return
     for v in range(rows):
         before = False
         for u in range(columns):

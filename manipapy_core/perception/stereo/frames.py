@@ -90,18 +90,19 @@ class PointSet(_Frame):
     sigma: ArrayLike | None = None
     """Standard deviation along z [m], scalar or per point; if not given, the model of a depth camera."""
 
-    def in_optical_frame(self, noise: float) -> Points:
+    def in_optical_frame(self, noise: float, noise_floor: float = 0.0) -> Points:
         """Validated points with their uncertainty.
 
         Args:
-            noise: σ_z at 1 m [m] if the frame has no `sigma`; it grows with the square of the depth.
+            noise: Part of σ_z at 1 m [m] that grows with the square of the depth, if the frame has no `sigma`.
+            noise_floor: Part of σ_z that is the same at all depths [m].
         """
         xyz = np.asarray(self.points)
         if xyz.ndim not in (2, 3) or xyz.shape[-1] != 3 or xyz.dtype.kind != "f":
             raise ShapeError("points", "(points, 3) or (height, width, 3) of floats", xyz.shape)
         xyz32 = np.ascontiguousarray(xyz, dtype=np.float32)
         if self.sigma is None:
-            sigma = np.float32(noise) * xyz32[..., 2] ** 2
+            sigma = np.float32(noise_floor) + np.float32(noise) * xyz32[..., 2] ** 2
         else:
             sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float32), xyz32.shape[:-1])
         return Points(xyz32, np.ascontiguousarray(sigma, dtype=np.float32))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...errors import InputError
+from ..points.detected_plane import DetectedPlane
 from ..result import Reason
 from ..settings import PerceptionSettings
 from ..tracking.line_of_sight import LineOfSight
@@ -25,6 +27,7 @@ from .depth import (
 from .disparity import Disparity, Matcher
 from .frames import DepthImage, Frame, PointSet, StereoPair
 from .images import AnyImage, GrayImage, as_depth, as_gray, resized
+from .noise import LEAST, SAMPLES, DepthNoise, NoiseEstimator
 
 DARK_LEVEL, BRIGHT_LEVEL = 8.0, 247.0
 """Mean grey values beyond which an image is black or white."""
@@ -81,6 +84,7 @@ class PointSource:
         self._stereo = stereo
         self._settings = PerceptionSettings() if settings is None else settings
         self._matcher: tuple[Rectifier, Matcher] | None = None
+        self._noise: dict[type[Frame], NoiseEstimator] = {}
 
     @property
     def stereo(self) -> StereoModel | None:
@@ -89,7 +93,7 @@ class PointSource:
 
     @stereo.setter
     def stereo(self, stereo: StereoModel | None) -> None:
-        self._stereo, self._matcher = stereo, None
+        self._stereo, self._matcher, self._noise = stereo, None, {}
 
     @property
     def settings(self) -> PerceptionSettings:
@@ -112,6 +116,37 @@ class PointSource:
             return self._from_depth_image(frame, log)
         return self._from_point_set(frame, log)
 
+    def noise_of(self, kind: type[Frame], model: DepthNoise) -> DepthNoise:
+        """Measured noise of the frames of a kind; the model before it is measured."""
+        if not self._settings.measure_noise:
+            return model
+        # Stereo also has gross errors: its noise is never taken to be less than the model.
+        if kind not in self._noise or self._noise[kind].model != model:
+            self._noise[kind] = NoiseEstimator(model, least=1.0 if kind is StereoPair else LEAST)
+        return self._noise[kind].noise
+
+    def measure_noise(self, frame: Frame, measured: MeasuredPoints, planes: Sequence[DetectedPlane]) -> None:
+        """Update the noise of the camera by the planes of a frame, for the next one."""
+        estimator = self._noise.get(type(frame))
+        if estimator is None or not planes or not self._settings.measure_noise or not estimator.due():
+            return
+        T = frame.T_base_optical
+        if measured.depth is not None:
+            P, depth = measured.depth.camera.projection, measured.depth.depth
+            step = max(1, int(np.sqrt(depth.size / SAMPLES)))
+            v, u = np.mgrid[0 : depth.shape[0] : step, 0 : depth.shape[1] : step]
+            z = depth[v, u].astype(np.float64)
+            seen = np.isfinite(z)
+            u, v, z = u[seen], v[seen], z[seen]
+            rays = np.column_stack([(u - P[0, 2]) / P[0, 0], (v - P[1, 2]) / P[1, 1], np.ones(len(z))])
+        else:
+            points = measured.points.unorganised().xyz
+            optical = (points[:: 1 + len(points) // SAMPLES].astype(np.float64) - T[:3, 3]) @ T[:3, :3]
+            optical = optical[np.isfinite(optical).all(axis=1) & (optical[:, 2] > 1e-3)]
+            z = optical[:, 2]
+            rays = optical / z[:, None]
+        estimator.update(rays, z, T, planes)
+
     def _from_pair(self, frame: StereoPair, log: StageLog) -> MeasuredPoints:
         left = as_gray(frame.left, frame.encoding, name="the left image")
         right = as_gray(frame.right, frame.encoding, name="the right image")
@@ -122,7 +157,9 @@ class PointSource:
         log.done("rectify")
         disparity = matcher.match(left, right, rectifier.valid)
         log.done("match")
-        limits = self._settings.matcher
+        limits, scale = self._settings.matcher, matcher.stereo.focal * matcher.stereo.baseline
+        noise = self.noise_of(StereoPair, DepthNoise(0.0, limits.sigma / scale))
+        disparity = replace(disparity, sigma=noise.growth * scale)
         depth = depth_from_disparity(disparity, min_depth=limits.min_depth, max_depth=limits.max_depth)
         measured = self._from_depth(depth, frame, log, disparity.textured)
         # A block that contains an edge gives the background the depth of the foreground.
@@ -132,8 +169,10 @@ class PointSource:
     def _from_depth_image(self, frame: DepthImage, log: StageLog) -> MeasuredPoints:
         metres = as_depth(frame.depth, frame.encoding)
         limits = self._settings.matcher
-        noise = self._settings.depth_noise
-        depth = depth_from_image(metres, frame.camera, noise=noise, min_depth=0.0, max_depth=limits.max_depth)
+        noise = self.noise_of(DepthImage, self._depth_model)
+        depth = depth_from_image(
+            metres, frame.camera, noise=noise.growth, noise_floor=noise.floor, max_depth=limits.max_depth
+        )
         measured = self._from_depth(depth, frame, log)
         blur = 1.0 / float(frame.camera.projection[0, 0])
         return replace(measured, image=frame.colour, camera=frame.camera, blur=blur)
@@ -148,7 +187,8 @@ class PointSource:
         return MeasuredPoints(points, line_of_sight, depth.valid_share, depth=depth, filtered=filtered)
 
     def _from_point_set(self, frame: PointSet, log: StageLog) -> MeasuredPoints:
-        optical = frame.in_optical_frame(self._settings.depth_noise)
+        noise = self.noise_of(PointSet, self._depth_model)
+        optical = frame.in_optical_frame(noise.growth, noise.floor)
         share = float(np.mean(np.isfinite(optical.xyz[..., 2]))) if optical.sigma.size else 0.0
         self._check_valid_share(share, log)
         xyz = optical.xyz.reshape(-1, 3)
@@ -156,6 +196,10 @@ class PointSource:
         points = transformed(optical, frame.T_base_optical)
         log.done("points")
         return MeasuredPoints(points, line_of_sight, share)
+
+    @property
+    def _depth_model(self) -> DepthNoise:
+        return DepthNoise(self._settings.depth_noise_floor, self._settings.depth_noise)
 
     def _rectifier_and_matcher(self, width: int, height: int) -> tuple[Rectifier, Matcher]:
         """Rectifier and matcher for images of this size, created on demand."""

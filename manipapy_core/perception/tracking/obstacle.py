@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ...errors import InputError
 from ...geometry import Box, ConvexMesh, Sphere
 from ...typing import Array
-from ..shapes.clusters import Cluster
+from ..shapes.cluster import Cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ class Obstacle:
 
     @cached_property
     def box(self) -> Box:
-        """Padded box at `cluster.T_base_box`."""
+        """Padded box at `cluster.T_base_box`, for display: parts of an object that is no box may lie outside."""
         return Box(self.size + 2.0 * self.padding)
 
     @cached_property
@@ -84,15 +82,9 @@ class Obstacle:
 
     @cached_property
     def hull(self) -> ConvexMesh:
-        """Padded convex hull in the base frame: each point is enlarged to a cube."""
-        points = self.cluster.points.astype(np.float64)
-        if self.cluster.standing:
-            R, p = self.cluster.T_base_box[:3, :3], self.cluster.T_base_box[:3, 3]
-            below = (points - p) @ R
-            below[:, 2] = -0.5 * self.size[2]
-            points = np.concatenate([points, below @ R.T + p])
-        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
-        # Only vertices of the unpadded hull can make vertices of the padded one; without a volume all points are used.
-        with contextlib.suppress(InputError):
-            points = ConvexMesh(points).vertices
-        return ConvexMesh((points[:, None] + self.padding * corners).reshape(-1, 3))
+        """Padded convex hull in the base frame, of its points and the space hidden behind them; for planning.
+
+        Raises:
+            InputError: It has no volume; use the box.
+        """
+        return self.cluster.hull(self.padding)
