@@ -1,8 +1,14 @@
 """Servo: cycle time, random twist streams among obstacles, lines through singularities: `make bench-servo`.
 
-PyBullet judges contacts, on its own shapes. The peer is pink, a plain differential inverse kinematics with position and
-velocity limits, on the same streams and lines: it knows no obstacles, and no acceleration or jerk limits, which is what
-a servo is for; its cycle does less. Both commands are open loop, without a simulated controller.
+PyBullet judges contacts: every commanded configuration is set in it, and a pair of bodies whose shapes overlap (their
+distance is negative) counts, unless a joint joins the two or they overlap at the home configuration already, as parts
+of a housing do. PyBullet makes every cylinder of a description 1 mm thicker, which is stricter than its shapes. The
+peer is pink, a plain differential inverse kinematics with position and velocity limits, on the same streams and lines:
+it knows no obstacles, and no acceleration or jerk limits, which is what a servo is for; its cycle does less. Both
+commands are open loop, without a simulated controller.
+
+Times are CPU time of the thread, and wall time, which on a loaded machine tells how long others had the processor. The
+same multiplications of small matrices after every tenth cycle show the spread of the machine itself.
 """
 
 from __future__ import annotations
@@ -33,8 +39,8 @@ from manipapy_core import Robot, kinematics
 from manipapy_core.geometry import Checker, RobotBody
 from manipapy_core.servoing import ArmServo, ServoSettings, TwistCommand
 
-JUDGED = 5
-"""Every so many cycles are judged."""
+FIXED_WORK = np.random.default_rng(0).normal(size=(40, 40))
+"""For the spread of the machine."""
 LINE, SPEED = 0.08, 0.05
 """Length of a line on either side of the singularity [m], speed along it [m/s]."""
 
@@ -91,6 +97,7 @@ Follower = type[Ours] | type[Pink]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, default=200, help="random streams of 20 s per robot")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first stream, to run them in pieces")
     parser.add_argument("--peer-streams", type=int, default=20, help="of these, streams that the peer follows too")
     parser.add_argument("--lines", type=int, default=6, help="lines per singularity")
     parser.add_argument("--robot", choices=sorted(ARMS), action="append", help="instead of both")
@@ -104,7 +111,8 @@ def main() -> None:
     for arm in options.robot or sorted(ARMS):
         robot = Robot.from_urdf(arm)
         body = RobotBody.build(robot, robot.chain(*ARMS[arm]))
-        streams(report, arm, robot, body, options.streams, options.peer_streams)
+        seeds = range(options.first, options.first + options.streams)
+        streams(report, arm, robot, body, seeds, options.peer_streams)
         lines(report, arm, body, options.lines)
     report.print_bars()
     if options.json:
@@ -119,23 +127,29 @@ def peers() -> list[Follower]:
     return [Ours, Pink]
 
 
-def streams(report: Report, arm: str, robot: Robot, body: RobotBody, count: int, peer_count: int) -> None:
+def streams(report: Report, arm: str, robot: Robot, body: RobotBody, seeds: range, peer_count: int) -> None:
     """Random streams among 20 boxes."""
     chain = body.chain
     judge = Judge(arm, chain.joint_names, HOME[arm])
     rows = []
     for follower in peers():
-        total = count if follower is Ours else min(count, peer_count)
+        chosen = seeds if follower is Ours else seeds[:peer_count]
+        if not chosen:
+            continue
         found = [_stream(follower, arm, Scene.random(arm, 20, np.random.default_rng(k), body, robot), k, judge)
-                 for k in range(total)]  # fmt: skip
-        times = 1e6 * np.concatenate([item["times"] for item in found])
+                 for k in chosen]  # fmt: skip
+        times, walls, fixed = (
+            1e6 * np.concatenate([item[key] for item in found]) for key in ("times", "walls", "fixed")
+        )
         sums = {key: sum(item[key] for item in found) for key in ("contacts", "streams hit", "position", "velocity")}
         worst = {key: max(item[key] for item in found) for key in ("acceleration", "jerk")}
         p99 = float(np.percentile(times, 99))
         rows.append([
-            follower.name, f"{total}", f"{sums['contacts']} ({sums['streams hit']})",
+            follower.name, f"{len(chosen)}", f"{sums['contacts']} ({sums['streams hit']})",
             f"{sums['position']}, {sums['velocity']}", f"{worst['acceleration']:.2f}, {worst['jerk']:.2f}",
-            f"{np.median(times):.0f}, {p99:.0f}", f"{np.median([item['moved'] for item in found]):.1f}",
+            f"{np.median(times):.0f}, {p99:.0f}", f"{np.median(walls):.0f}, {np.percentile(walls, 99):.0f}",
+            f"{np.median(fixed):.0f}, {np.percentile(fixed, 99):.0f}",
+            f"{np.median([item['moved'] for item in found]):.1f}",
         ])  # fmt: skip
         if follower is Ours:
             report.promise(f"{arm}: contacts", {arm: float(sums["contacts"])}, 0.0, at_least=False, unit="")
@@ -146,7 +160,7 @@ def streams(report: Report, arm: str, robot: Robot, body: RobotBody, count: int,
     report.heading(f"{arm}: random twist streams of 20 s among 20 boxes")
     report.table(
         ["", "streams", "contacts (streams)", "position, velocity limits broken", "acceleration, jerk over limit",
-         "cycle p50, p99 [µs CPU]", "way of the tip [m], median"],
+         "cycle p50, p99 [µs CPU]", "[µs wall]", "fixed work p50, p99 [µs CPU]", "way of the tip [m], median"],
         rows,
     )  # fmt: skip
 
@@ -155,18 +169,26 @@ def _stream(follower: Follower, arm: str, scene: Scene, seed: int, judge: Judge)
     checker, limits = Checker(scene.body, scene.world), scene.body.chain.limits
     servo, judged = follower(arm, checker, scene.q), ArmServo(checker, q=scene.q)
     judge.place(scene.boxes)
-    times, path = [], [scene.q]
-    for twist in random_twists(20.0, np.random.default_rng(1000 + seed)):
-        begun = time.thread_time()
+    times, walls, fixed, path = [], [], [], [scene.q]
+    for cycle, twist in enumerate(random_twists(20.0, np.random.default_rng(1000 + seed))):
+        wall, begun = time.perf_counter(), time.thread_time()
         path.append(servo.step(twist))
         times.append(time.thread_time() - begun)
+        walls.append(time.perf_counter() - wall)
+        if cycle % 10 == 0:
+            begun = time.thread_time()
+            for _ in range(12):
+                FIXED_WORK @ FIXED_WORK
+            fixed.append(time.thread_time() - begun)
     q = np.array(path)
     qd = np.diff(q, axis=0) / DT
     qdd, jerk = np.diff(qd, axis=0) / DT, np.diff(qd, 2, axis=0) / DT**2
-    hits = sum(judge.contacts(row) for row in q[::JUDGED])
+    hits = sum(judge.contacts(row) for row in q)
     tips = kinematics.forward(scene.body.chain, q)[:, :3, 3]
     return {
         "times": times[10:],
+        "walls": walls[10:],
+        "fixed": fixed,
         "contacts": hits,
         "streams hit": int(hits > 0),
         "position": int(((q < limits.lower - 1e-9) | (q > limits.upper + 1e-9)).sum()),

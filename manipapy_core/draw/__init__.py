@@ -3,6 +3,7 @@
 from .figures import has_screen, new_axes, new_figure, show
 from .goal_panel import Commands, GoalPanel
 from .robot import RobotDrawing, animate_robot, draw_floor, draw_frame, draw_robot
+from .servo_panel import ServoCommands, ServoPanel
 from .web_access import WebAccess
 from .web_robot import DrawnArm
 from .web_view import ArmView
@@ -13,6 +14,8 @@ __all__ = [
     "DrawnArm",
     "GoalPanel",
     "RobotDrawing",
+    "ServoCommands",
+    "ServoPanel",
     "WebAccess",
     "animate_robot",
     "draw_floor",

@@ -19,6 +19,7 @@ from ..model.chain import Chain
 from ..model.elements import RGBA
 from ..model.robot import Robot
 from ..typing import Array
+from .servo_panel import ServoCommands
 from .web_robot import DrawnArm
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Commands:
     """Plan and execute it."""
     hold: Callable[[], str]
     reset: Callable[[], str]
+    servo: ServoCommands | None = None
+    """Commands of a servo, for the page's servo panel; without them there is none."""
 
 
 class GoalPanel:
@@ -60,12 +63,15 @@ class GoalPanel:
         self._server, self._lock = server, threading.RLock()
         self._goal_pose: Array | None = None
         self._pose_changed, self._closing = threading.Event(), False
-        self._measured = self.q
+        self.measured = self.q
+        """Measured configuration [rad or m], shape (n,)."""
+        self.follow: Callable[[Array], None] | None = None
+        """Takes the poses of the gizmo while a servo follows it; otherwise they set the goal."""
         with server.gui.add_folder("Goal"):
             self.sliders = [self._slider(joint) for joint in range(chain.n)]
             here: Any = server.gui.add_button("Current position", hint="Set the goal to the measured position")
             self.message: Any = server.gui.add_markdown("")
-        here.on_click(lambda _: self.set_goal(self._measured))
+        here.on_click(lambda _: self.set_goal(self.measured))
         self.buttons = [] if commands is None else self._buttons(commands)
         self.gizmo.on_update(self._on_drag)
         self.set_goal(self.q)
@@ -80,7 +86,7 @@ class GoalPanel:
 
     def set_measured(self, q: Array) -> None:
         """Set the measured configuration [rad or m], shape (n,)."""
-        self._measured = q
+        self.measured = q
 
     def set_goal(self, q: Array) -> None:
         """Set the goal [rad or m], shape (n,), and update goal robot, gizmo and sliders."""
@@ -138,6 +144,9 @@ class GoalPanel:
         T = np.eye(4)
         T[:3, :3] = lie.rotation_from_quaternion(np.roll(event.target.wxyz, -1))
         T[:3, 3] = event.target.position
+        if self.follow is not None:
+            self.follow(T)
+            return
         self._goal_pose = T
         self._pose_changed.set()
 

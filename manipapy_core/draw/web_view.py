@@ -16,6 +16,7 @@ from ..model.chain import Chain
 from ..model.robot import Robot
 from ..typing import Array
 from .goal_panel import Commands, GoalPanel
+from .servo_panel import ServoPanel
 from .web_access import WebAccess, guarded_server
 from .web_robot import DrawnArm
 
@@ -72,6 +73,10 @@ class ArmView:
         with server.gui.add_folder("Arm"):
             self._status: Any = server.gui.add_markdown("no joint state yet")
         self.goal = GoalPanel(server, robot, chain, commands)
+        self.servo: ServoPanel | None = None
+        """None without commands of a servo."""
+        if commands is not None and commands.servo is not None:
+            self.servo = ServoPanel(server, self.goal, commands.servo)
         self._history: collections.deque[tuple[float, float]] = collections.deque(maxlen=PLOTTED)
         with server.gui.add_folder("Tracking"):
             self._plot: Any = server.gui.add_uplot(
@@ -97,6 +102,8 @@ class ArmView:
         with self.server.atomic():
             self.arm.show(q)
         self.goal.set_measured(q)
+        if self.servo is not None:
+            self.servo.set_measured(q)
 
     def show_status(self, text: str) -> None:
         """Show the status of the arm, in Markdown."""
@@ -114,6 +121,8 @@ class ArmView:
 
     def close(self) -> None:
         """Close the page."""
+        if self.servo is not None:
+            self.servo.close()
         self.goal.close()
         with _silence():
             self.server.stop()

@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from ..compiler import kernels_of
 from ..geometry import RobotBody, WorldSnapshot
 from ..geometry.body import link_frames
-from ..geometry.gjk import new_memory
+from ..geometry.gjk import BOX, CYLINDER, new_memory
+from ..geometry.table_builder import groups_and_pairs
 from ..jit import njit
 from ..polytopes.constraints import obstacle_rows
 from ..polytopes.near_points import TOUCHING_RADIUS, near_points
 from ..polytopes.near_search import ROW, nearest, place
 from ..polytopes.near_tables import SceneTables, scene_tables
 from ..typing import Array
+from .way_to_rest import set_levers
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,17 @@ class NearRowSearch:
             allowed=snapshot.allowed,
         )
         self._field_names: list[tuple[str, str]] = []
+        checked = groups_and_pairs(body, snapshot)[1]
+        rare = np.array([(pair.first, pair.second) for pair in checked if not pair.comes_near], dtype=np.int64)
+        pairs = np.concatenate([arm.pairs[:, :2], rare.reshape(-1, 2)])
+        groups = len(arm.groups)
+        self._clear, self._apart = np.full(groups, np.inf), np.empty(len(pairs))
+        self._levers = np.zeros((groups, len(chain.bodies)))
+        self._by_field = np.zeros(groups, dtype=np.bool_)
+        for _, _, bounded in self.scene.fields:
+            self._by_field |= bounded
+        self.gaps = self._levers, self._clear, self._apart, pairs, arm.frame, self._mechanism
+        """Arguments of `way_to_rest.set_weights`, as of the last call of `rows`."""
 
     def rows(self, q: Array) -> NearRows:
         """Rows at a configuration, shape (n,); views of buffers that are valid until the next call."""
@@ -73,7 +86,7 @@ class NearRowSearch:
         count = _near_rows(
             self._links.run(q), self._mechanism, scene.solids.arrays, scene.solids.bound, self._T, arm.first, arm.frame,
             arm.T_frame_solid, arm.balls, arm.pairs, arm.parts, scene.pairs, self._centres, self._frames,
-            self.influence, self.self_influence, self._found, self._owner, self._rows,
+            self.influence, self.self_influence, self._found, self._owner, self._rows, self.gaps, self._by_field,
         )  # fmt: skip
         owner = self._owner[:count]
         found = NearRows(self._rows[:count], self._found[:count, 0], owner < len(arm.pairs), owner)
@@ -120,11 +133,37 @@ def _mechanism(body: RobotBody) -> tuple[NDArray[Any], ...]:
 
 
 @njit(cache=True, nogil=True)
+def _is_far(solids, bound, T, part, solid, reach):  # type: ignore[no-untyped-def]
+    """Whether a part of the arm is proved farther from an object than `reach` by balls, cylinder axes and boxes."""
+    kind, size, ball = solids[0], solids[3], solids[4]
+    x, y, z = T[part, 0, 3] - T[solid, 0, 3], T[part, 1, 3] - T[solid, 1, 3], T[part, 2, 3] - T[solid, 2, 3]
+    square, within = x * x + y * y + z * z, bound[part] + bound[solid] + reach
+    if square > within * within:
+        return True
+    if kind[part] == CYLINDER:
+        along = T[part, 0, 2] * x + T[part, 1, 2] * y + T[part, 2, 2] * z
+        beyond = max(abs(along) - size[part, 2], 0.0)
+        across = (max(square - along * along, 0.0)) ** 0.5 - size[part, 0]
+        within = bound[solid] + ball[part] + reach
+        if across > within or (across > 0.0 and across * across + beyond * beyond > within * within):
+            return True
+    if kind[solid] == BOX:
+        outside = 0.0
+        for c in range(3):
+            beyond = abs(T[solid, 0, c] * x + T[solid, 1, c] * y + T[solid, 2, c] * z) - size[solid, c]
+            outside += max(beyond, 0.0) ** 2
+        within = bound[part] + ball[solid] + reach
+        return outside > within * within
+    return False
+
+
+@njit(cache=True, nogil=True)
 def _near_rows(  # type: ignore[no-untyped-def]
     links, mechanism, solids, bound, T, first, frame, T_frame_solid, balls, pairs, parts, object_pairs, centres, frames,
-    influence, self_influence, found, owner, rows,
+    influence, self_influence, found, owner, rows, gaps, by_field,
 ):  # fmt: skip
-    """Writes one near point and its row per near pair; returns how many."""
+    """Writes one near point and its row per near pair, and distances of all pairs; returns how many are near."""
+    levers, clear, apart, all_pairs, _, _ = gaps
     link, R, p, axis, dof, ratio, revolute, parent = mechanism
     for f in range(1, len(link)):
         L = links[link[f]]
@@ -134,6 +173,13 @@ def _near_rows(  # type: ignore[no-untyped-def]
                 frames[f, r, c] = L[r, 0] * R[f, c, 0] + L[r, 1] * R[f, c, 1] + L[r, 2] * R[f, c, 2]
                 frames[f, r, 3] -= frames[f, r, c] * p[f, c]
     place(first, frame, T_frame_solid, frames, balls, T, centres)
+    set_levers(frames, centres, balls, frame, mechanism, levers)
+    for g in range(len(first) - 1):
+        clear[g] = -np.inf if by_field[g] else np.inf
+    for k in range(len(pairs), len(all_pairs)):
+        a, b = all_pairs[k, 0], all_pairs[k, 1]
+        x, y, z = centres[a, 0] - centres[b, 0], centres[a, 1] - centres[b, 1], centres[a, 2] - centres[b, 2]
+        apart[k] = math.sqrt(x * x + y * y + z * z) - balls[a, 3] - balls[b, 3]
     objects_at = len(T_frame_solid)
     memory = new_memory()
     widest = 0
@@ -146,19 +192,30 @@ def _near_rows(  # type: ignore[no-untyped-def]
             a, b = pairs[k, 0], pairs[k, 1]
             reach, body_b = self_influence, frame[b] - 1
             x, y, z = centres[a, 0] - centres[b, 0], centres[a, 1] - centres[b, 1], centres[a, 2] - centres[b, 2]
-            if math.sqrt(x * x + y * y + z * z) - balls[a, 3] - balls[b, 3] > reach:
+            gap = math.sqrt(x * x + y * y + z * z) - balls[a, 3] - balls[b, 3]
+            apart[k] = gap
+            if gap > reach:
                 continue
             status = nearest(solids, bound, T, parts, pairs[k, 2], pairs[k, 3], reach, found[total], memory)
         else:
             a, solid = object_pairs[k - len(pairs), 0], objects_at + object_pairs[k - len(pairs), 1]
             reach, body_b = influence, -1
             x, y, z = centres[a, 0] - T[solid, 0, 3], centres[a, 1] - T[solid, 1, 3], centres[a, 2] - T[solid, 2, 3]
-            if math.sqrt(x * x + y * y + z * z) - balls[a, 3] - bound[solid] > reach:
+            gap = math.sqrt(x * x + y * y + z * z) - balls[a, 3] - bound[solid]
+            if gap > reach:
+                clear[a] = min(clear[a], gap)
                 continue
-            size = first[a + 1] - first[a]
-            for s in range(size):
-                own[s, 0], own[s, 1] = first[a] + s, solid
-            status = nearest(solids, bound, T, own, 0, size, reach, found[total], memory)
+            count = 0
+            for s in range(first[a], first[a + 1]):
+                if not _is_far(solids, bound, T, s, solid, reach):
+                    own[count, 0], own[count, 1] = s, solid
+                    count += 1
+            status = nearest(solids, bound, T, own, 0, count, reach, found[total], memory)
+        gap = reach if status < 0 else found[total, 0]
+        if k < len(pairs):
+            apart[k] = gap
+        else:
+            clear[a] = min(clear[a], gap)
         if status < 0:
             continue
         row = found[total]

@@ -2,9 +2,10 @@
 
 One cycle has three parts. The constrained step finds the joint velocity nearest to the command that velocity limits,
 position limits and near obstacles allow. The velocity then changes towards it with bounded acceleration and jerk, all
-joints in proportion. At last the stop from the new state is checked: positions, velocities, and collisions along its
-whole way. If it fails the arm takes the stop of the cycle before, which was checked then. So at every moment there is a
-checked way to rest, and a lost command, or one that cannot be followed, ends in it.
+joints in proportion. At last the stop from the new state is checked: positions, velocities, and collisions at
+configurations so close that nothing is missed between them (`way_to_rest`). If it fails the arm takes the stop of the
+cycle before, which was checked then. So at every moment there is a checked way to rest, and a lost command, or one that
+cannot be followed, ends in it.
 """
 
 from __future__ import annotations
@@ -25,22 +26,25 @@ from . import stops
 from .constrained_step import SOLVED, minimise
 from .near_rows import NearRows, NearRowSearch
 from .servo_types import JointJog, PoseTarget, ServoCommand, ServoSettings, ServoStatus, ServoStep, TwistCommand
-from .step_bounds import at_limit, bounded, candidate
-from .tip_task import TipTask, TipTasks, move_path, rotation_log
+from .step_bounds import at_limit, bounded, candidate, free_velocity, most_missing
+from .tip_task import TipTask, TipTasks, move_path, rotation_log, scaled_twist
+from .way_to_rest import MOST_SAMPLES
 
 AT_REST = 1e-9
 ROUNDING = 1e-7
 """Position limits are kept with this margin [rad or m]."""
-STOP_SAMPLES = 16
-"""Configurations of a stop that are checked for collisions; one batch of the checker."""
 LIMIT_SHARE = 0.8
 """Share of the speed from which a joint could still stop before its position limit."""
-SELF_PADDING = 1.25e-3
-"""Likewise of links towards each other, each of two [m]."""
+SELF_PADDING = 1.8e-3
+"""What links are padded by towards each other, each of two, where a way to rest is checked [m]."""
+RESERVE = 1e-3
+"""What a way to rest leaves of the padding everywhere, per link [m]: simulators make shapes thicker by about this."""
 STOP_POINTS = np.array([0.1, 0.25, 0.45, 0.7, 1.0])
 """Shares of a stop at which a trajectory has points."""
 SHORTEST_TRAJECTORY = 0.1
 """A trajectory ends no sooner than this after its cycle [s]: it must not be over when it arrives."""
+MANY_SAMPLES = MOST_SAMPLES // 2
+"""Configurations of a way to rest from which on the arm becomes no faster."""
 NEARLY_AT_REST = 0.04
 """Share of the velocity limits below which an arm that is next to an obstacle may set out to leave it."""
 SLOW = 1e-3
@@ -79,9 +83,13 @@ class ArmServo:
         n = self.chain.n
         self._state: Array = np.zeros((3, n))
         self._next: Array = np.zeros((3, n))
-        self._low, self._high, self._path = np.zeros(n), np.zeros(n), np.zeros((STOP_SAMPLES, n))
-        self._still = np.zeros(n)
-        self._nothing_near = NearRows(np.zeros((0, n)), np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.int64))
+        self._low, self._high, self._path = np.zeros(n), np.zeros(n), np.zeros((MOST_SAMPLES, n))
+        self._still, self._samples = np.zeros(n), 0
+        self._free, self._wanted = np.zeros(n), np.zeros(6)
+        s = self.settings
+        self._pull_gains = np.array([s.posture_gain, s.clearance_gain, s.posture_speed, s.influence, s.self_influence])
+        world, own = self.settings.padding - RESERVE, 2.0 * (SELF_PADDING - RESERVE)
+        self._allowed = np.array([RESERVE, 2.0 * world, 2.0 * RESERVE, 2.0 * own])
         self._snapshot = checker.world.snapshot()
         self._search = self._new_search(self._snapshot)
         middle = 0.5 * (limits.lower + limits.upper)
@@ -143,7 +151,7 @@ class ArmServo:
         moving = np.zeros(self.chain.n) if qd is None else _finite(qd, "qd", (self.chain.n,))
         self._state[0], self._state[1], self._state[2] = here, np.clip(moving, -self.speed, self.speed), 0.0
         self._before, self._dt = self._state.copy(), 0.004
-        self._reference, self._held_for, self._backing = None, 0.0, False
+        self._reference, self._held_for, self._backing, self._samples = None, 0.0, False, 0
 
     def warm_up(self) -> None:
         """Compiles every part of a cycle ahead of the first command, which may take ten seconds once; then resets."""
@@ -217,7 +225,8 @@ class ArmServo:
 
     def _slow_down(self, dt: float) -> bool:
         """Slows all joints down in proportion, so that the tip goes on in its direction; False if that is not free."""
-        if self._candidate(self._still, True, dt) >= 0 or not self._stop_is_free(self._nothing_near):
+        near = self._search.rows(self._state[0])
+        if self._candidate(self._still, True, dt) >= 0 or not self._stop_is_free(near):
             return False
         self._state, self._next = self._next, self._state
         return True
@@ -232,29 +241,19 @@ class ArmServo:
         self, twist: Array, pose: Array, near: NearRows, holds_path: bool, dt: float
     ) -> tuple[Array, float, NDArray[np.int64], TipTask]:
         """Velocity for a twist in base axes, share of it that is within limits, active rows, and the task."""
-        settings = self.settings
-        too_fast = max(
-            float(np.linalg.norm(twist[:3])) / settings.angular_speed,
-            float(np.linalg.norm(twist[3:])) / settings.linear_speed,
-            1.0,
-        )
-        wanted = twist / too_fast
+        too_fast = scaled_twist(twist, self.settings.angular_speed, self.settings.linear_speed, self._wanted)
         if not holds_path:
             self._reference = None
         elif self._reference is None:
             self._reference = pose.copy()
         reference = pose if self._reference is None else self._reference
-        task = self._tasks.task(self._state[0], self._state[1], pose, wanted, reference, self._pull(near))
+        task = self._tasks.task(self._state[0], self._state[1], pose, self._wanted, reference, self._pull(near))
         qd, active = self._nearest_velocity(task.H, task.f, near)
         if self._reference is not None:
             if len(active) or at_limit(qd, self._low, self._high, self.speed) >= 0:
                 self._reference = None  # what stands in the way decides on the path
             else:
-                achieved = task.J @ qd
-                achieved = np.concatenate([
-                    pose[:3, :3] @ achieved[:3] / settings.length, pose[:3, :3] @ achieved[3:],
-                ])  # fmt: skip
-                move_path(pose, self._reference, wanted, achieved, settings.length, settings.path_leash, dt)
+                move_path(pose, self._reference, self._wanted, task.J, qd, self._tasks.gains, dt)
         return qd, task.fit / too_fast, active, task
 
     def _nearest_velocity(self, H: Array, f: Array, near: NearRows) -> tuple[Array, NDArray[np.int64]]:
@@ -277,13 +276,11 @@ class ArmServo:
 
     def _too_near(self, near: NearRows) -> int | None:
         """The pair from which the arm must back off before it follows commands again; None if there is none."""
-        s = self.settings
         if not len(near.distance):
             return None
-        missing = np.where(near.own, s.self_security, s.security) - near.distance
-        worst = int(missing.argmax())
-        self._backing = missing[worst] > 0.0 and (self._backing or self._held_for > HELD_AFTER)
-        return worst if self._backing else None
+        worst, missing = most_missing(near.distance, near.own, self.settings.security, self.settings.self_security)
+        self._backing = missing > 0.0 and (self._backing or self._held_for > HELD_AFTER)
+        return int(worst) if self._backing else None
 
     def _towards(self, command: PoseTarget, pose: Array) -> tuple[Array, bool]:
         """Twist along the straight way to a pose, slower near its end; and whether it is reached."""
@@ -304,17 +301,19 @@ class ArmServo:
 
     def _pull(self, near: NearRows) -> Array:
         """Velocity towards the posture and away from obstacles, for joints that the tip leaves free."""
-        settings = self.settings
-        pull: Array = settings.posture_gain * (self.posture - self._state[0])
-        if self.chain.n <= 6:
-            return pull
-        if len(near.distance):
-            reach = np.where(near.own, settings.self_influence, settings.influence)
-            pull = pull - settings.clearance_gain * (np.maximum(1.0 - near.distance / reach, 0.0) @ near.rows)
-        return pull / max(float(np.max(np.abs(pull) / (settings.posture_speed * self.speed))), 1.0)
+        if self.chain.n > 6:
+            free_velocity(
+                self._state[0], self.posture, near.rows, near.distance, near.own, self.speed, self._pull_gains,
+                self._free,
+            )  # fmt: skip
+        return self._free
 
     def _advance(self, qd: Array, together: bool, near: NearRows, dt: float) -> ServoStep:
         """Changes the velocity towards the given one, checks the stop from there, and takes it or stops."""
+        if self._samples > MANY_SAMPLES:
+            # Their number grows with the square of the speed: the arm becomes no faster than can be checked.
+            fastest = float(np.linalg.norm(self._state[1])) * (MANY_SAMPLES / self._samples) ** 0.5
+            qd = qd * min(fastest / max(float(np.linalg.norm(qd)), 1e-9), 1.0)
         joint = self._candidate(qd, together, dt)
         status = ServoStatus.MOVING
         if joint < 0 and self._stop_is_free(near):
@@ -331,26 +330,30 @@ class ArmServo:
 
     def _candidate(self, qd: Array, together: bool, dt: float) -> int:
         """Computes the next state and the stop from there; the first joint whose limits they break, or -1."""
-        return int(
-            candidate(
-                self._state, qd, together, self._lower, self._upper, self.speed, self.acceleration, self.jerk, dt,
-                self._next, self._path,
-            )
+        joint, self._samples = candidate(
+            self._state, qd, together, self._lower, self._upper, self.speed, self.acceleration, self.jerk, dt,
+            self._search.gaps, self._allowed, self._next, self._path,
         )  # fmt: skip
+        return int(joint)
 
     def _stop_is_free(self, near: NearRows) -> bool:
-        if not self._padded.check(self._path, snapshot=self._snapshot).any():
+        path = self._path[: self._samples]
+        if not self._samples:
+            return False
+        if not self._padded.check(path, snapshot=self._snapshot).any():
             return True
-        here, last = self._state[0], self._path[-1].copy()
+        here, last = self._state[0], path[-1].copy()
         if np.abs(self._state[1]).max() > NEARLY_AT_REST * self.speed.max():
             return False
         # The arm is next to something, or touches it: it may leave, not come nearer.
         touches = bool(self._bare.check(here, snapshot=self._snapshot))
-        if not touches and self._bare.check(self._path, snapshot=self._snapshot).any():
+        if not touches and self._bare.check(path, snapshot=self._snapshot).any():
             return False
         least = min(float(near.distance.min()), self.settings.security) if len(near.distance) else 0.0
         after = self._search.rows(last).distance
-        return not len(after) or bool(after.min() >= least - 1e-7)
+        free = not len(after) or bool(after.min() >= least - 1e-7)
+        self._search.rows(here)  # `near` is a view of its buffers
+        return free
 
     def _take_stop(self, dt: float) -> None:
         stops.advance_stop(self._state, self.acceleration, self.jerk, dt, self._next)

@@ -108,6 +108,10 @@ class ServoStatus(enum.Enum):
     """The arm is at rest as near to the pose target as it comes."""
 
 
+SMALLEST_PADDING = 0.002
+"""[m]"""
+
+
 @dataclass(frozen=True)
 class ServoSettings:
     """Speeds, distances and gains of a servo."""
@@ -165,6 +169,11 @@ class ServoSettings:
         for name in ("velocity_scaling", "acceleration_scaling"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise InputError(f"{name} is {getattr(self, name)!r}; give a number above 0 and at most 1")
+        if self.padding < SMALLEST_PADDING:
+            raise InputError(
+                f"padding is {self.padding} m; give at least {SMALLEST_PADDING}: ways to rest are checked at"
+                " configurations, and what lies between them is free only because of it"
+            )
         if not self.padding < self.security < self.influence or not self.self_security < self.self_influence:
             raise InputError("give padding < security < influence, and self_security < self_influence [m]")
 

@@ -77,20 +77,6 @@ def sample_stop(state, limit, jerk, times, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def stop_positions(state, limit, jerk, out):  # type: ignore[no-untyped-def]
-    """Writes positions along a stop, its end last, denser at its beginning, where the arm is fast; shape (k, n)."""
-    longest, count = stop_time(state, limit, jerk), len(out)
-    for i in range(state.shape[1]):
-        q, v, a = state[0, i], state[1, i], state[2, i]
-        t1, t2, t3, j = stop_phases(v, a, limit[i], jerk[i])
-        for k in range(count):
-            share = (k + 1.0) / count
-            # Equal parts of the way of a constant deceleration.
-            t = longest * (1.0 - (1.0 - share) ** 0.5)
-            out[k, i], _, _ = along_stop(q, v, a, t1, t2, t3, j, t)
-
-
-@njit(cache=True, nogil=True)
 def limits_broken(state, lower, upper, speed, limit, jerk):  # type: ignore[no-untyped-def]
     """First joint whose limits a state, or the stop from it, breaks, and the kind of limit; -1 if none."""
     for i in range(state.shape[1]):

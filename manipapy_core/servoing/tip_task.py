@@ -42,9 +42,9 @@ DAMPING = 1e-5
 """Cost of a velocity other than the preferred one, beside that of a twist other than the target."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class TipTask:
-    """min ‖J v − target‖² + ρ ‖v − preferred‖², and what is known of it."""
+    """min ‖J v − target‖² + ρ ‖v − preferred‖², and what is known of it. Arrays are valid until the next task."""
 
     H: Array
     """½ vᵀ H v + fᵀ v, shape (n, n)."""
@@ -71,11 +71,16 @@ class TipTasks:
     """
 
     def __init__(self, chain: Chain, settings: ServoSettings, speed: Array, acceleration: Array):
-        self._acceleration = acceleration
-        self._speed, self._threshold, self._length = speed, settings.singular_threshold, settings.length
-        self._kernel = kernels_of(chain).body_jacobian
-        s = settings
-        self._gains = np.array([s.length, s.singular_threshold, s.path_gain, s.path_tolerance, s.path_leash])
+        n, s = chain.n, settings
+        self._speed, self._acceleration = speed, acceleration
+        self.gains = np.array([s.length, s.singular_threshold, s.path_gain, s.path_tolerance, s.path_leash])
+        """Length, threshold of singular values, gain, tolerance and leash of the path."""
+        self._batch = kernels_of(chain).body_jacobian.entries(np.dtype(np.float64)).batch
+        # The configuration itself, then one beside it for every joint.
+        self._steps = PROBE * np.concatenate([np.zeros((1, n)), np.eye(n)])
+        self._probes, self._jacobians = np.empty((n + 1, n)), np.empty((n + 1, 6, n))
+        self._part, self._escape = np.empty(6), np.empty(n)
+        self._task = TipTask(np.empty((n, n)), np.empty(n), self._jacobians[0], 1.0, False, np.empty(6))
 
     def task(self, q: Array, qd: Array, pose: Array, twist: Array, reference: Array, pull: Array) -> TipTask:
         """The task of one cycle.
@@ -88,72 +93,104 @@ class TipTasks:
             reference: T_base_path: where the path of the commands leads; the pose itself for none.
             pull: Joint velocity for joints that the tip leaves free, shape (n,).
         """
-        J = self._kernel.run(q)
-        J[:3] *= self._length
-        U, singular_values, Vt = np.linalg.svd(J)
-        H, f, lost = np.empty((len(q), len(q))), np.empty(len(q)), np.empty(6)
-        rest = reference, pull, self._speed, self._gains, H, f, lost
-        fit, is_lost, along, size = _task(J, U, singular_values, Vt, pose, twist, *rest)
-        sigma = float(singular_values[-1])
-        if sigma < BRAKE_BELOW and abs(along) > SHARE_LOST * size:
-            u, n = U[:, len(singular_values) - 1], Vt[len(singular_values) - 1]
-            gradient = self._gradient(q, sigma, u, n)
-            leaves, escape, kept = self._near_singularity(gradient, sigma, n, along, abs(along) / size, qd, is_lost)
-            part = (1.0 - kept) * along * _in_base(pose, u, self._length)
-            if leaves:
-                # On its way out the arm keeps the direction: what is not lost waits for what is.
-                twist = kept * twist + part
-            elif kept < 1.0:
-                twist, is_lost = twist - part, True
+        np.add(q, self._steps, out=self._probes)
+        self._batch(self._probes, self._jacobians)
+        self._jacobians[:, :3] *= self.gains[0]
+        task = self._task
+        U, sigma, Vt = np.linalg.svd(task.J)
+        rest = reference, pull, self._speed, self.gains, task.H, task.f, task.lost
+        task.fit, task.is_lost, along, size = _task(task.J, U, sigma, Vt, pose, twist, *rest)
+        if sigma[-1] < BRAKE_BELOW and abs(along) > SHARE_LOST * size:
+            leaves, kept = _near_singularity(
+                self._jacobians, U, sigma, Vt, pose, along, size, qd, task.is_lost, self._speed, self._acceleration,
+                self.gains, self._part, self._escape,
+            )  # fmt: skip
             if leaves or kept < 1.0:
-                before = lost.copy()
-                _task(J, U, singular_values, Vt, pose, twist, *rest)
-                lost[:] = before if leaves else before + part
-                f -= DAMPING * escape
-        return TipTask(H, f, J, fit, is_lost, lost)
+                lost = task.lost.copy()
+                # On its way out the arm keeps the direction: what is not lost waits for what is.
+                twist = kept * twist + self._part if leaves else twist - self._part
+                task.fit, _, _, _ = _task(task.J, U, sigma, Vt, pose, twist, *rest)
+                task.f -= DAMPING * self._escape
+                task.lost[:] = lost if leaves else lost + self._part
+                task.is_lost = True
+        return task
 
-    def _gradient(self, q: Array, sigma: float, u: Array, n: Array) -> Array:
-        """Derivative of the smallest singular value by q, shape (n,)."""
-        beside = self._kernel.run(q + PROBE * np.eye(len(q)))
-        beside[:, :3] *= self._length
-        return (u @ (beside @ n).T - sigma) / PROBE
 
-    def _near_singularity(
-        self, gradient: Array, sigma: float, n: Array, along: float, share: float, qd: Array, is_lost: bool
-    ) -> tuple[bool, Array, float]:
-        """Whether the arm leaves a singularity, its joint velocity for that, and the share of the twist along the lost
-        direction that is kept.
-        """
-        curvature, none = float(gradient @ n), np.zeros_like(n)
-        if curvature * along < 0.0 and abs(curvature) > FLAT:
-            # Beyond the singularity the direction is impossible: the arm must be able to stop in front of it.
-            room = sigma / abs(curvature)
-            allowed = (
-                BRAKE_SHARE * (2.0 * room * float(np.min(self._acceleration / np.maximum(np.abs(n), 1e-6)))) ** 0.5
-            )
-            wanted = abs(along) / max(sigma, 1e-6)
-            return False, none, min(1.0, allowed / wanted)
-        if not is_lost or sigma >= self._threshold:
-            return False, none, 1.0
+@njit(cache=True, nogil=True)
+def _near_singularity(  # type: ignore[no-untyped-def]
+    jacobians, U, sigmas, Vt, pose, along, size, qd, is_lost, speed, acceleration, gains, part, escape
+):
+    """Whether the arm leaves a singularity, and the share of the twist along the lost direction that is kept.
+
+    Args:
+        jacobians: Weighted, at the configuration and `PROBE` beside it for every joint, shape (n + 1, 6, n).
+        along: Twist along the lost direction.
+        size: Of the twist.
+        part: What is not kept is written here, in base axes, shape (6,).
+        escape: The joint velocity that leads out is written here, shape (n,).
+    """
+    length, threshold = gains[0], gains[1]
+    last, count = len(sigmas) - 1, len(qd)
+    sigma, curvature, square, steepest, forward = sigmas[last], 0.0, 0.0, 0.0, 0.0
+    gradient = np.empty(count)
+    slowest = np.inf
+    for j in range(count):
+        value = 0.0
+        for r in range(6):
+            for k in range(count):
+                value += U[r, last] * jacobians[j + 1, r, k] * Vt[last, k]
+        gradient[j], escape[j] = (value - sigma) / PROBE, 0.0
+        curvature += gradient[j] * Vt[last, j]
+        square += gradient[j] * gradient[j]
+        steepest = max(steepest, abs(gradient[j]))
+        forward += qd[j] * Vt[last, j]
+        slowest = min(slowest, acceleration[j] / max(abs(Vt[last, j]), 1e-6))
+    leaves, kept, most = False, 1.0, 0.0
+    if curvature * along < 0.0 and abs(curvature) > FLAT:
+        # Beyond the singularity the direction is impossible: the arm must be able to stop in front of it.
+        allowed = BRAKE_SHARE * math.sqrt(2.0 * sigma / abs(curvature) * slowest)
+        kept = min(1.0, allowed * max(sigma, 1e-6) / abs(along))
+    elif is_lost and sigma < threshold:
         if abs(curvature) > FLAT:
-            side = np.sign(along) if sigma > 1e-6 or abs(qd @ n) < 1e-6 else np.sign(qd @ n)
-            direction, speed = side * n, min(1.0, (abs(along) / abs(curvature)) ** 0.5)
-        elif np.abs(gradient).max() > FLAT and sigma < 0.5 * self._threshold:
-            direction, speed = gradient / np.linalg.norm(gradient), 0.5 * share
-            if qd @ direction < -1e-3:
-                direction = -direction  # it comes from the other side
-        else:
-            return False, none, 1.0
-        fastest = float(np.max(np.abs(direction) / self._speed))
-        escape = direction * (1.0 - sigma / self._threshold) * min(speed, ESCAPE_SPEED / fastest)
-        kept = max(sigma**2 / (sigma**2 + (0.5 * self._threshold) ** 2), SLOWEST_ESCAPE)
-        return True, escape, kept
+            decides = along if sigma > 1e-6 or abs(forward) < 1e-6 else forward
+            side, most = math.copysign(1.0, decides), min(1.0, math.sqrt(abs(along) / abs(curvature)))
+            for j in range(count):
+                escape[j] = side * Vt[last, j]
+            leaves = True
+        elif steepest > FLAT and sigma < 0.5 * threshold:
+            most, backward = 0.5 * abs(along) / size, 0.0
+            for j in range(count):
+                escape[j] = gradient[j] / math.sqrt(square)
+                backward -= qd[j] * escape[j]
+            if backward > 1e-3:
+                for j in range(count):
+                    escape[j] = -escape[j]  # it comes from the other side
+            leaves = True
+    if leaves:
+        fastest = 0.0
+        for j in range(count):
+            fastest = max(fastest, abs(escape[j]) / speed[j])
+        scale = (1.0 - sigma / threshold) * min(most, ESCAPE_SPEED / fastest)
+        for j in range(count):
+            escape[j] *= scale
+        kept = max(sigma**2 / (sigma**2 + (0.5 * threshold) ** 2), SLOWEST_ESCAPE)
+    for r in range(3):
+        part[r], part[3 + r] = 0.0, 0.0
+        for k in range(3):
+            part[r] += (1.0 - kept) * along * pose[r, k] * U[k, last] / length
+            part[3 + r] += (1.0 - kept) * along * pose[r, k] * U[3 + k, last]
+    return leaves, kept
 
 
-def _in_base(pose: Array, weighted: Array, length: float) -> Array:
-    """A weighted twist in tip axes, in base axes without weights."""
-    R = pose[:3, :3]
-    return np.concatenate([R @ weighted[:3] / length, R @ weighted[3:]])
+@njit(cache=True, nogil=True)
+def scaled_twist(twist, angular_speed, linear_speed, out):  # type: ignore[no-untyped-def]
+    """Writes a twist no faster than both speeds; returns what it was divided by."""
+    turn = math.sqrt(twist[0] * twist[0] + twist[1] * twist[1] + twist[2] * twist[2])
+    move = math.sqrt(twist[3] * twist[3] + twist[4] * twist[4] + twist[5] * twist[5])
+    too_fast = max(turn / angular_speed, move / linear_speed, 1.0)
+    for i in range(6):
+        out[i] = twist[i] / too_fast
+    return too_fast
 
 
 @njit(cache=True, nogil=True)
@@ -221,13 +258,15 @@ def path_error(pose, reference, length, leash, error):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def move_path(pose, reference, twist, achieved, length, leash, dt):  # type: ignore[no-untyped-def]
-    """Moves the path on by the part of the twist that is achieved, all in base axes."""
-    progress, size = 0.0, 1e-12
+def move_path(pose, reference, twist, J, qd, gains, dt):  # type: ignore[no-untyped-def]
+    """Moves the path on by the part of a twist in base axes that a joint velocity achieves."""
+    length, leash = gains[0], gains[4]
+    wanted, progress, size = np.empty(6), 0.0, 1e-12
+    _in_tip(pose, twist, length, wanted)
     for i in range(6):
-        weight = length * length if i < 3 else 1.0
-        progress += weight * achieved[i] * twist[i]
-        size += weight * twist[i] * twist[i]
+        for j in range(len(qd)):
+            progress += J[i, j] * qd[j] * wanted[i]
+        size += wanted[i] * wanted[i]
     share = min(max(progress / size, 0.0), 1.0) * dt
     moved, error = np.empty(6), np.empty(6)
     for i in range(6):

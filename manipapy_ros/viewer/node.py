@@ -1,8 +1,10 @@
-"""The node `viewer`: the arm, its goal and all markers on a web page, with buttons that plan and move.
+"""The node `viewer`: the arm, its goal and all markers on a web page, with buttons that plan, move and jog.
 
-Subscribes to `joint_states`, `controller/status`, `controller/controller_state`, the planner's world, and the markers
-of planner, perception and capability. The page is served on this machine only, unless the parameter host names another
-address, and only to visitors with the token in the address that the node prints. With `read_only` it has no buttons.
+Subscribes to `joint_states`, `controller/status`, `controller/controller_state`, `servo/status`, the planner's world,
+and the markers of planner, perception and capability. With the page's switch Servo the arm follows the gizmo: its poses
+go to `servo/pose_target`, jogs to `servo/twist` and `servo/joint_jog`. The page is served on this machine only, unless
+the parameter host names another address, and only to visitors with the token in the address that the node prints. With
+`read_only` it has no buttons.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState
 from manipapy_msgs.msg import ControllerStatus, MotionRequest
+from moveit_msgs.msg import ServoStatus
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
@@ -38,6 +41,7 @@ from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..common.world_markers import world_markers
 from ..realtime.polled_topics import PolledSubscription
 from .markers import MarkerScene
+from .servo_client import ServoClient
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
@@ -74,7 +78,10 @@ class ViewerNode(ManagedNode):
         # Service calls and subscriptions must not wait for each other.
         client = self.own(RosSession("viewer_client", self.get_namespace()))
         self._arm, self._planner = ArmClient(client), PlannerClient(client)
-        commands = Commands(plan=self._plan, move=self._move, hold=self._hold, reset=self._arm.reset)
+        self._servo = self.own(ServoClient(self, model.chain.joint_names, model.chain.base))
+        commands = Commands(
+            plan=self._plan, move=self._move, hold=self._hold, reset=self._arm.reset, servo=self._servo.commands
+        )
         self._moving = threading.Event()
         self._stop_motion = threading.Event()
         host = str(values["host"])
@@ -97,6 +104,7 @@ class ViewerNode(ManagedNode):
             PolledSubscription(self, JointTrajectoryControllerState, "controller/controller_state", qos.NEWEST)
         )
         self.own(self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST))
+        self.own(self.create_subscription(ServoStatus, "servo/status", self._on_servo_status, qos.NEWEST))
         for topic, profile in MARKERS.items():
             self.own(self.create_subscription(MarkerArray, topic, self._on_markers(topic), profile))
         self._world = self.own(WorldFollower.of(self, values, model.chain.base))
@@ -169,6 +177,10 @@ class ViewerNode(ManagedNode):
         text = f"**{verdicts.get(status.verdict, status.verdict)}** · {status.law} · {status.rate:.0f} Hz"
         self._view.show_status(f"{text}\n\n{status.reason}" if status.reason else text)
 
+    def _on_servo_status(self, status: ServoStatus) -> None:
+        if self._view.servo is not None:
+            self._view.servo.show_status(status.message)
+
     def _on_markers(self, topic: str) -> Any:
         return lambda markers: self._markers.take(topic, markers)
 
@@ -196,6 +208,8 @@ class ViewerNode(ManagedNode):
 
     def _hold(self) -> str:
         self._stop_motion.set()
+        if self._view.servo is not None:
+            self._view.servo.stop()
         return self._arm.hold()
 
 

@@ -101,6 +101,31 @@ class Browser:
         )
         assert found, f"no button {label!r} on the page"
 
+    def click_input(self, label: str) -> None:
+        """Click the checkbox beside this label."""
+        found = self.evaluate(
+            "(() => { const l = [...document.querySelectorAll('label')]"
+            f".find(l => l.innerText.trim() === {label!r}); if (!l) return false;"
+            " let e = l; while (e && !e.querySelector('input[type=checkbox]')) e = e.parentElement;"
+            " if (e) e.querySelector('input[type=checkbox]').click(); return !!e; })()"
+        )
+        assert found, f"no checkbox {label!r} on the page"
+
+    def hold(self, label: str, until: Any) -> None:
+        """Hold the button with this label until a condition is met."""
+        place = self.evaluate(
+            f"(() => {{ const b = [...document.querySelectorAll('button')].find(b => b.innerText.trim() === {label!r});"
+            " if (!b) return null; b.scrollIntoView({block: 'center'}); const r = b.getBoundingClientRect();"
+            " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        assert place, f"no button {label!r} on the page"
+        mouse = {"x": place[0], "y": place[1], "button": "left", "clickCount": 1}
+        self.ask("Input.dispatchMouseEvent", type="mousePressed", **mouse)
+        try:
+            self.wait_for(until, f"what {label!r} does while it is held")
+        finally:
+            self.ask("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
+
     def screenshot(self) -> bytes:
         """The page as PNG."""
         return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])

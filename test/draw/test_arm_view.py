@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import numpy as np
@@ -12,7 +14,8 @@ pytest.importorskip("viser", reason="the extra viewer is not installed")
 
 from draw.browser import Browser, chromium
 from manipapy_core import Robot, kinematics, lie
-from manipapy_core.draw import ArmView, Commands
+from manipapy_core.draw import ArmView, Commands, ServoCommands
+from manipapy_core.draw.servo_panel import ANGULAR, LINEAR
 from manipapy_core.errors import InputError
 from manipapy_core.ik import IKStatus
 
@@ -25,6 +28,9 @@ class RecordedCommands:
     def __init__(self) -> None:
         self.moves: list[np.ndarray] = []
         self.held = threading.Event()
+        self.poses: list[np.ndarray] = []
+        self.twists: list[np.ndarray] = []
+        self.velocities: list[np.ndarray] = []
 
     def move(self, q: np.ndarray) -> str:
         self.moves.append(q)
@@ -45,7 +51,8 @@ def recorded():
 @pytest.fixture(scope="module")
 def view(recorded):
     robot = Robot.from_urdf("ur5")
-    commands = Commands(plan=lambda q: "", move=recorded.move, hold=recorded.hold, reset=lambda: "")
+    servo = ServoCommands(recorded.poses.append, recorded.twists.append, recorded.velocities.append)
+    commands = Commands(plan=lambda q: "", move=recorded.move, hold=recorded.hold, reset=lambda: "", servo=servo)
     with ArmView(robot, robot.chain("base_link", "tool0"), commands, port=18080) as view:
         yield view
 
@@ -116,3 +123,55 @@ def test_browser_shows_and_moves_the_arm(view, recorded):
         browser.wait_for(lambda: "no path found" in browser.text, "the refusal")
         browser.click("Hold")
         browser.wait_for(recorded.held.is_set, "the hold")
+        check_servo(view, recorded, browser)
+
+
+def check_servo(view, recorded, browser):
+    """Holding a jog button streams velocities; dragging the gizmo streams poses while the switch is on."""
+    view.servo.what.value, view.servo.share.value = "elbow_joint", 0.5
+    browser.hold("Jog +", lambda: len(recorded.velocities) > 5)
+    np.testing.assert_allclose(recorded.velocities[-1], [0.0, 0.0, 0.5 * ANGULAR, 0.0, 0.0, 0.0])
+    count = len(recorded.velocities)
+    time.sleep(0.5)
+    assert len(recorded.velocities) <= count + 1  # nothing is sent after its release
+    view.show(Q)
+    browser.click_input("Servo")
+    browser.wait_for(lambda: view.goal.follow is not None, "the switch")
+    np.testing.assert_allclose(view.goal.q, Q)
+    assert not recorded.poses  # nothing moves before the gizmo is dragged
+    wanted = kinematics.forward(view.goal.chain, Q + 0.1)
+    drag(view, wanted)
+    browser.wait_for(lambda: len(recorded.poses) > 5, "poses again and again")
+    np.testing.assert_allclose(recorded.poses[-1], wanted, atol=1e-9)
+    np.testing.assert_allclose(view.goal.q, Q)  # no goal is set
+    browser.click_input("Servo")
+    browser.wait_for(lambda: view.goal.follow is None, "the switch")
+    time.sleep(0.2)
+    count = len(recorded.poses)
+    time.sleep(0.3)
+    assert len(recorded.poses) == count
+
+
+def drag(view, T):
+    """As a browser does that drags the gizmo."""
+    gizmo = view.goal.gizmo
+    gizmo.position, gizmo.wxyz = T[:3, 3], np.roll(lie.rotation_to_quaternion(T[:3, :3]), 1)
+    view.goal._on_drag(SimpleNamespace(target=gizmo))
+
+
+def test_jogs_of_the_tip_and_refusals_of_a_servo(view, recorded):
+    view.servo.jog("move along z", -0.25)
+    np.testing.assert_allclose(recorded.twists[-1], [0.0, 0.0, 0.0, 0.0, 0.0, -0.25 * LINEAR])
+    view.servo.jog("turn about x", 1.0)
+    np.testing.assert_allclose(recorded.twists[-1], [ANGULAR, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def refuse(_):
+        raise InputError("no servo listens")
+
+    robot = Robot.from_urdf("ur5")
+    refusing = Commands(lambda q: "", lambda q: "", lambda: "", lambda: "", ServoCommands(refuse, refuse, refuse))
+    with ArmView(robot, view.goal.chain, refusing, port=18085) as other:
+        other.servo.jog("elbow_joint", 1.0)
+        assert "no servo listens" in other.goal.message.content
+    with ArmView(robot, view.goal.chain, port=18085) as shown:
+        assert shown.servo is None
