@@ -5,7 +5,7 @@
 #   make setup LOCKED=1                 exactly the files of requirements.lock, checked by their hashes
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,viewer,big,test
+EXTRAS ?= ros,sim,perception,planning,collision,capability,plots,recording,viewer,big,test
 INSTALLER ?= uv
 FUZZ_SECONDS ?= 120
 HOURS ?= 1
@@ -13,12 +13,13 @@ comma := ,
 export PYTHON INSTALLER LOCKED
 
 BENCH_VENV ?= .venv-bench
+DOCS_VENV ?= .venv-docs
 bin := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock test test-all test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
 	bench-planning bench-polytope \
-	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture sim \
+	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs sim \
 	clean distclean
 
 help:
@@ -30,6 +31,7 @@ help:
 	@echo "make images      real images for some tests of perception, from Debian's opencv-doc"
 	@echo "make lint        ruff check, ruff format --check, mypy"
 	@echo "make architecture  draws docs/architecture.md from the import graph and prints its numbers"
+	@echo "make docs        the documentation site, in build/docs/index.html, from an environment of its own"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
 	@echo "make bench-derivatives, bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
 	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
@@ -75,6 +77,12 @@ lint: setup
 
 architecture:
 	@$(PYTHON) scripts/draw_architecture.py
+
+# Every warning is an error. The pages of the nodes are written by scripts/describe_nodes.py, which needs ROS.
+docs:
+	@VENV=$(DOCS_VENV) EXTRAS=docs scripts/setup_env.sh
+	$(DOCS_VENV)/bin/python -m sphinx -b html -W --keep-going -q docs build/docs
+	@echo "build/docs/index.html"
 
 bench-setup:
 	@VENV=$(BENCH_VENV) EXTRAS= REQUIREMENTS=benchmarks/requirements.txt scripts/setup_env.sh
@@ -141,8 +149,8 @@ sim: setup
 	@$(bin)/python examples/sim_demo $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROBOT),--robot $(ROBOT)) $(if $(filter 0,$(PERCEPTION)),,--perception) $(if $(SIMULATOR),--simulator $(SIMULATOR)) $(if $(VIEWER),--viewer)
 
 clean:
-	rm -rf build dist install log manipapy_msgs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist install log docs/api manipapy_msgs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH_VENV)
+	rm -rf $(VENV) $(BENCH_VENV) $(DOCS_VENV)

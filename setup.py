@@ -72,6 +72,9 @@ EXTRAS = {
     # ctk brings NVRTC and the CUDA headers, so that only the driver has to be there.
     "gpu": ["cupy-cuda13x[ctk]>=14"],
     "plots": ["matplotlib>=3.9"],
+    "recording": ["mcap>=1.2", "mcap-ros2-support>=0.5"],
+    # The site; `make docs` installs it into an environment of its own, so "all" leaves it out.
+    "docs": ["furo>=2025.7", "myst-parser>=4", "sphinx>=8", "sphinxcontrib-mermaid>=1"],
     # MJCF is read by MuJoCo's own compiler.
     "mjcf": ["mujoco>=3.3"],
     # Differentiable operations of these libraries (manipapy_core.autodiff). Large, so "all" leaves them out.
@@ -97,6 +100,8 @@ EXTRAS = {
         "pytest>=8",
         "pytest-rerunfailures>=15",
         "pytest-xdist>=3.6",
+        # Reads our recordings by a second route.
+        "rosbags>=0.10",
         "ruff>=0.11",
         "scikit-learn>=1.5",
         "scipy>=1.13",
@@ -107,7 +112,8 @@ EXTRAS = {
         "xacro>=2.0.13",
     ],
 }
-EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in ("torch", "jax") for line in lines})
+LEFT_OUT = ("docs", "jax", "torch")
+EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in LEFT_OUT for line in lines})
 
 setup(
     name=NAME,

@@ -90,6 +90,8 @@ OPTIONAL = (
     Requirement("torch", "torch", "differentiable operations of PyTorch", "torch"),
     Requirement("jax", "jax", "differentiable operations of JAX", "jax"),
     Requirement("matplotlib", "matplotlib", "plots", "plots", "python3-matplotlib"),
+    Requirement("mcap", "mcap", "recordings", "recording"),
+    Requirement("mcap_ros2", "mcap-ros2-support", "recordings", "recording"),
     Requirement("dask", "dask", "large maps", "big"),
     Requirement("distributed", "distributed", "large maps", "big"),
     Requirement("h5py", "h5py", "maps in HDF5 files", "big", "python3-h5py"),

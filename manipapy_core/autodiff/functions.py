@@ -67,4 +67,5 @@ FUNCTIONS = (
         lambda chain: (chain.n,),
     ),
 )
+"""The functions that `for_torch` and `for_jax` offer."""
 """Every function that PyTorch and JAX get."""

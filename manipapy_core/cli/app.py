@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,10 +13,23 @@ from rich.table import Table
 
 from ..errors import InputError, ManipapyError, ModelError
 from .new_robot import new_robot
-from .options import BaseLink, LimitsFile, PackagePath, RobotSource, TipLink, XacroArg, xacro_arguments
+from .options import (
+    BaseLink,
+    Json,
+    LimitsFile,
+    PackagePath,
+    RobotSource,
+    TipLink,
+    XacroArg,
+    print_json,
+    xacro_arguments,
+)
+from .recordings import plot
+
+if TYPE_CHECKING:
+    from ..model import Robot
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # in the other one, units in brackets are taken for colours and vanish
@@ -33,8 +46,12 @@ def describe(
     package_path: PackagePath = None,
     xacro_arg: XacroArg = None,
     strict: Annotated[bool, typer.Option("--strict", help="List every mistake, also harmless ones.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Print the links, joints, limits and masses of a robot, or of one arm of it."""
+    """Print the links, joints, limits and masses of a robot, or of one arm of it.
+
+    Example: `manipapy describe panda --tip panda_hand`
+    """
     from ..model import Robot
 
     model = Robot.from_urdf(
@@ -44,7 +61,9 @@ def describe(
         limits=limits,
         strict=strict,
     )
-    if base is None and tip is None:
+    if as_json:
+        print_json(_as_data(model, base, tip))
+    elif base is None and tip is None:
         print(model.describe())
     elif tip is None:
         print(model.tree(base).describe())
@@ -52,7 +71,37 @@ def describe(
         print(model.chain(base or model.root, tip).describe())
 
 
+def _as_data(model: Robot, base: str | None, tip: str | None) -> dict[str, Any]:
+    """What `describe` prints, for programs."""
+    names = list(model.joints)
+    if tip is not None:
+        names = list(model.chain(base or model.root, tip).joint_names)
+    elif base is not None:
+        names = list(model.tree(base).joint_names)
+    fields = ("parent", "child", "lower", "upper", "velocity", "effort", "damping", "friction")
+    joints = [
+        {
+            "name": name,
+            "type": model.joints[name].type.value,
+            **{field: getattr(model.joints[name], field) for field in fields},
+            "acceleration": model.motion_limits[name].acceleration if name in model.motion_limits else None,
+            "assumed": list(model.assumed_of(name)),
+        }
+        for name in names
+    ]
+    links = {name: 0.0 if link.inertial is None else link.inertial.mass for name, link in model.links.items()}
+    return {
+        "name": model.name,
+        "root": model.root,
+        "mass": model.mass,
+        "joints": joints,
+        "link_masses": links,
+        "warnings": [str(warning) for warning in model.warnings],
+    }
+
+
 app.command()(new_robot)
+app.command()(plot)
 
 
 @app.command()
@@ -62,7 +111,10 @@ def convert(
     package_path: PackagePath = None,
     xacro_arg: XacroArg = None,
 ) -> None:
-    """Write a robot as URDF, from xacro, SDF (of Gazebo), MJCF (of MuJoCo) or another URDF."""
+    """Write a robot as URDF, from xacro, SDF (of Gazebo), MJCF (of MuJoCo) or another URDF.
+
+    Example: `manipapy convert arm.xacro arm.urdf --xacro-arg prefix:=left_`
+    """
     from ..model import Robot
     from ..model.urdf.write import urdf_text
 
@@ -86,7 +138,10 @@ def srdf(
     package_path: PackagePath = None,
     xacro_arg: XacroArg = None,
 ) -> None:
-    """Print a semantic description (SRDF) for MoveIt: groups, grippers, home, pairs of links that need no check."""
+    """Print a semantic description (SRDF) for MoveIt: groups, grippers, home, pairs of links that need no check.
+
+    Example: `manipapy srdf arm.urdf > arm.srdf`
+    """
     from ..geometry import Checker, RobotBody
     from ..model import Robot, arm_chain
     from ..model.arms import gravity_in_base
@@ -107,14 +162,20 @@ def srdf(
 
 
 @app.command()
-def doctor() -> None:
-    """Check Python, compilers, packages, ROS and GPU, each with the cure for what is missing."""
+def doctor(as_json: Json = False) -> None:
+    """Check Python, compilers, packages, ROS and GPU, each with the cure for what is missing.
+
+    Exits with 1 if something is wrong that has to be right. Example: `manipapy doctor`
+    """
     from .doctor import CheckState, examine
 
     colour = {CheckState.OK: "green", CheckState.ABSENT: "yellow", CheckState.PROBLEM: "bold red"}
     console = Console(highlight=False, soft_wrap=True)
     findings = list(examine())
-    for finding in findings:
+    if as_json:
+        names = ("subject", "detail", "cure")
+        print_json([{"state": item.state.value, **{name: getattr(item, name) for name in names}} for item in findings])
+    for finding in () if as_json else findings:
         state = f"[{colour[finding.state]}]{finding.state.value:8}[/]"
         console.print(f"{state} {escape(f'{finding.subject:15}')} {escape(finding.detail)}")
         if finding.cure:
@@ -146,8 +207,13 @@ def warmup(
 
 
 @app.command()
-def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all files.")] = False) -> None:
-    """Show the cache of compiled kernels (folder, entries, sizes), or clear it."""
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all files.")] = False, as_json: Json = False
+) -> None:
+    """Show the cache of compiled kernels (folder, entries, sizes), or clear it.
+
+    Example: `manipapy cache --clear`
+    """
     from ..compiler import cache as kernel_cache
 
     if clear:
@@ -158,6 +224,13 @@ def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all files.
     for entry in entries:
         # names are name-digest.ending
         groups.setdefault((entry.path.suffix[1:], entry.path.stem.rpartition("-")[0]), []).append(entry.size)
+    if as_json:
+        rows = [
+            {"content": content, "name": name, "files": len(sizes), "bytes": sum(sizes)}
+            for (content, name), sizes in sorted(groups.items())
+        ]
+        print_json({"folder": str(kernel_cache.folder()), "limit": kernel_cache.limit(), "entries": rows})
+        return
     table = Table("content", "name", "files", "size", box=None, pad_edge=False)
     for (content, name), sizes in sorted(groups.items()):
         table.add_row(content, escape(name), str(len(sizes)), _size(sum(sizes)))

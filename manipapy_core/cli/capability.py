@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import InputError
+from .options import Json, print_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +61,10 @@ def build(
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     scheduler: Annotated[Optional[str], typer.Option(help="Dask scheduler, such as tcp://host:8786.")] = None,  # noqa: UP045
 ) -> None:
-    """Build a map, or go on with one that was interrupted."""
+    """Build a map, or go on with one that was interrupted.
+
+    Example: `manipapy reach build ur5 --tip tool0 --map ur5.map --samples 1000000`
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from ..reachability import MapSpec, build_map
@@ -85,14 +89,23 @@ def build(
 
 
 @reach.command()
-def query(robot: RobotName, poses: Poses, tip: TipLink, map_file: MapFile, base: BaseLink = None) -> None:
-    """Tell which poses are reachable, how well, and with which joints."""
+def query(
+    robot: RobotName, poses: Poses, tip: TipLink, map_file: MapFile, base: BaseLink = None, as_json: Json = False
+) -> None:
+    """Tell which poses are reachable, how well, and with which joints.
+
+    Example: `manipapy reach query ur5 "0.4 0 0.5 180 0 0" --tip tool0 --map ur5.map`
+    """
     import numpy as np
 
     found, _ = _load(robot, base, tip, map_file)
     T = np.array([_pose(text) for text in poses])
+    rows = list(zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T)))
+    if as_json:
+        names = ("pose", "reachable", "quality", "self_distance", "seed")
+        print_json([dict(zip(names, row)) for row in rows])
+        return
     table = _table("pose", "reachable", "quality", "self-distance [m]", "seed [rad or m]")
-    rows = zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T))
     for text, yes, quality, clearance, seed in rows:
         joints = " ".join(f"{value:.3f}" for value in seed) if yes and not np.isnan(seed).any() else ""
         apart = f"{clearance:.3f}" if yes and np.isfinite(clearance) else ""
@@ -118,8 +131,12 @@ def place(
     step: Annotated[Optional[float], typer.Option(help="Distance of neighbouring places [m].")] = None,  # noqa: UP045
     headings: Annotated[int, typer.Option(help="Directions of the base that are tried.")] = 16,
     image: ImageFile = None,
+    as_json: Json = False,
 ) -> None:
-    """Find places on a floor for the base, from which all the poses (in the world) are reachable."""
+    """Find places on a floor for the base, from which all the poses (in the world) are reachable.
+
+    Example: `manipapy reach place ur5 "0.4 0 0.5 180 0 0" --tip tool0 --map ur5.map`
+    """
     import numpy as np
 
     from ..reachability import Combine, Floor, place_base, score_floor
@@ -139,10 +156,14 @@ def place(
     how: dict[str, Any] = {"combine": kinds[score], "step": step, "headings": headings}
     places = place_base(found, grasps, ground, count=count, **how)
     table = _table("x [m]", "y [m]", "heading [°]", "score", "joints for each pose [rad or m]")
-    for spot in places:
+    if as_json:
+        names = ("x", "y", "heading", "score", "q")
+        print_json([{name: getattr(spot, name) for name in names} for spot in places])
+    for spot in () if as_json else places:
         joints = "\n".join(" ".join(f"{value:.3f}" for value in q) for q in spot.q)
         table.add_row(f"{spot.x:.3f}", f"{spot.y:.3f}", f"{np.degrees(spot.heading):.0f}", f"{spot.score:.3g}", joints)
-    Console().print(table)
+    if not as_json:
+        Console().print(table)
     if image is not None:
         from ..draw import new_figure
         from ..draw.capability import draw_placements
@@ -170,7 +191,10 @@ def show(
     ] = None,
     value: Annotated[str, typer.Option(help="quality, penalised (joint limits count) or clearance.")] = "quality",
 ) -> None:
-    """Draw slices of a map, coloured by quality or by the distance between the arm's own links."""
+    """Draw slices of a map, coloured by quality or by the distance between the arm's own links.
+
+    Example: `manipapy reach show ur5 --tip tool0 --map ur5.map --image ur5.png`
+    """
     from math import radians
 
     from ..draw import new_figure
@@ -198,8 +222,12 @@ def polytope(
     tip: TipLink,
     base: BaseLink = None,
     kind: Annotated[str, typer.Option(help="velocity, motion, force or acceleration.")] = "velocity",
+    as_json: Json = False,
 ) -> None:
-    """Print the polytope of the tip: corners, half-spaces, volume, largest ball."""
+    """Print the polytope of the tip: corners, half-spaces, volume, largest ball.
+
+    Example: `manipapy polytope ur5 0 -1.2 1.4 -0.7 0.5 2 --tip tool0 --kind force`
+    """
     from .. import polytopes  # loads Numba, which most commands do without
 
     makers: dict[str, tuple[Callable[..., Any], str]] = {
@@ -215,6 +243,14 @@ def polytope(
         raise InputError(f"{len(joints)} joint positions; this arm has {chain.n}: {', '.join(chain.joint_names)}")
     make, unit = makers[kind]
     found = make(chain, joints)
+    if as_json:
+        shape: dict[str, Any] = {"kind": kind, "unit": unit, "empty": bool(found.is_empty)}
+        if not found.is_empty:
+            names = ("dimension", "volume", "vertices", "normals", "offsets")
+            shape |= {name: getattr(found, name) for name in names}
+            shape["largest_ball_radius"] = found.largest_ball.radius
+        print_json(shape)
+        return
     if found.is_empty:
         print("empty: nothing is allowed here")
         return

@@ -46,7 +46,10 @@ def new_robot(
     view: Annotated[bool, typer.Option(help="Show the robot and its motion in a web page until Ctrl-C.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the files of an existing folder.")] = False,
 ) -> None:
-    """Set up a robot: check, find arms, build the collision body, write a folder for every command, move it once."""
+    """Set up a robot: check, find arms, build the collision body, write a folder for every command, move it once.
+
+    Example: `manipapy new-robot arm.urdf.xacro --output my_arm`
+    """
     report = _Report()
     robot = _read(report, file, package_path or (), xacro_arguments(xacro_arg), limits, ignore_missing_meshes)
     chain = _find_arms(report, robot, base, tip, lock or ())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -18,7 +20,23 @@ PackagePath = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(help="Folder searched for package:// references; repeatable."),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 XacroArg = Annotated[Optional[list[str]], typer.Option(help="For xacro: name:=value; repeatable.")]  # noqa: UP045
+
+
+def print_json(data: Any) -> None:
+    """Print data as JSON; numbers that JSON has no word for (infinity, nan) become null."""
+    print(json.dumps(_plain(data), indent=2, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def xacro_arguments(words: Sequence[str] | None) -> dict[str, str] | None:

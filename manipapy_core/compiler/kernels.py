@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from .llvm.entry import Entries
 
 GRAVITY_INPUT = Input("gravity", (3,), shared=True)
+"""Gravity in the base frame [m/s²], one for the whole batch."""
 WRENCH = Input("wrench_tip", (6,))
 PAYLOAD_INPUT = Input("payload", (regressor.PARAMETERS,), shared=True)
+"""Inertial parameters of the payload, one set for the whole batch."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ RECIPES: dict[str, Recipe] = {
         (GRAVITY_INPUT,),
     ),
 }
+"""How each kernel of a chain is traced, by name."""
 
 
 class KernelSet:

@@ -172,6 +172,7 @@ class MeshGeometry(_Record):
 
 
 Geometry = BoxGeometry | CylinderGeometry | SphereGeometry | MeshGeometry
+"""Shape of a link, of one of these four kinds."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,6 +79,7 @@ class TipsGoal:
 
 
 Goal = JointGoal | PoseGoal | RegionGoal | NamedGoal | TipsGoal
+"""Where a motion shall end."""
 
 
 def joint_goals(

@@ -79,6 +79,7 @@ class PoseTarget:
 
 
 ServoCommand = TwistCommand | JointJog | PoseTarget
+"""What the servo follows."""
 
 
 class ServoStatus(enum.Enum):

@@ -1,4 +1,4 @@
-"""The commands of `manipapy` that need ROS: up, plan, move, state, teleop, hold, reset, secure.
+"""The commands of `manipapy` that need ROS: up, plan, move, state, teleop, hold, reset, record, replay, secure.
 
 `manipapy_core.cli` finds `register` through the entry points of the package. rclpy and the messages are imported by
 the commands themselves, so that the others work without ROS.
@@ -6,17 +6,20 @@ the commands themselves, so that the others work without ROS.
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.cli.options import Json, print_json
+from manipapy_core.errors import InputError
 
+from ..common.requirements import require_ros
+from ..recording.cli import record, replay
 from .description import BringupMode, HandOff, Options, describe
 
 if TYPE_CHECKING:
@@ -39,17 +42,6 @@ Speed = Annotated[float, typer.Option(help="Share of the velocity and accelerati
 PlannerName = Annotated[str, typer.Option(help="rrt_connect, optimal, straight, potential_field or ompl.")]
 
 
-class NoRos(ManipapyError):
-    """A command that needs ROS 2, which is not installed."""
-
-    def __init__(self, missing: str):
-        super().__init__(
-            f"this command needs ROS 2, and {missing} is not installed; run `make setup`, or source a ROS 2 Jazzy "
-            "with manipapy_msgs built. See `manipapy doctor`"
-        )
-        self.missing = missing
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands to `manipapy`."""
     app.command()(up)
@@ -60,6 +52,8 @@ def register(app: typer.Typer) -> None:
     app.command()(teleop)
     app.command()(hold)
     app.command()(reset)
+    app.command()(record)
+    app.command()(replay)
     app.command()(secure)
 
 
@@ -101,8 +95,11 @@ def up(
     seconds: Seconds = None,
     stop_timeout: Annotated[float, typer.Option(help="Time for nodes to end before they are killed [s].")] = 2.0,
 ) -> None:
-    """Start model server, controller and a simulated, mocked or real arm, and supervise them."""
-    _require_ros()
+    """Start model server, controller and a simulated, mocked or real arm, and supervise them.
+
+    Example: `manipapy up --robot panda --viewer`
+    """
+    require_ros()
     from ..common.security import require_security
     from .start import with_free_start
     from .supervisor import run_bringup
@@ -151,7 +148,7 @@ def up(
     raise typer.Exit(code)
 
 
-def _goal_command(act: Callable[[RobotClient, MotionRequest], None]) -> Callable[..., None]:
+def _goal_command(act: Callable[[RobotClient, MotionRequest, bool], None]) -> Callable[..., None]:
     """A command with the options of a goal, that does something with the request made from them."""
 
     def command(
@@ -163,40 +160,71 @@ def _goal_command(act: Callable[[RobotClient, MotionRequest], None]) -> Callable
         namespace: Namespace = "",
         speed: Speed = 0.3,
         planner: PlannerName = "",
+        as_json: Json = False,
     ) -> None:
         numbers = _numbers(values or [])
-        _require_ros()
+        require_ros()
         from ..client.goal_text import motion_request
 
         with _robot(namespace) as robot:
-            act(robot, motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner))
+            request = motion_request(lambda: robot.chain, numbers, joints, pose, named, straight, speed, planner)
+            act(robot, request, as_json)
 
     command.__name__, command.__doc__ = act.__name__, act.__doc__
     return command
 
 
 @_goal_command
-def move(robot: RobotClient, request: MotionRequest) -> None:
-    """Move around obstacles: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `--pose 0.4 0.1 0.5 0 1 0 0`."""
-    with console.status("planning") as line:
-        text, error = robot.move(request, lambda phase, share: line.update(f"{phase} {100 * share:.0f} %"))
+def move(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
+    """Move around obstacles.
+
+    Example: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `manipapy move --pose 0.4 0.1 0.5 0 1 0 0`
+    """
+    with nullcontext() if as_json else console.status("planning") as line:
+
+        def progress(phase: str, share: float) -> None:
+            if line is not None:
+                line.update(f"{phase} {100 * share:.0f} %")
+
+        text, error = robot.move(request, progress)
+    if as_json:
+        print_json({"text": text, "largest_joint_error": error})
+        return
     console.print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
 
 
 @_goal_command
-def plan(robot: RobotClient, request: MotionRequest) -> None:
-    """Plan a motion without moving, and print its duration and the planning times."""
-    console.print(robot.plan(request))
+def plan(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
+    """Plan a motion without moving, and print its duration and the planning times.
+
+    Example: `manipapy plan --named home --json`
+    """
+    from ..client.goal_text import plan_data, plan_text
+
+    result = robot.plan(request)
+    if as_json:
+        print_json(plan_data(result))
+    else:
+        console.print(plan_text(result))
 
 
 def state(
     namespace: Namespace = "",
     watch: Annotated[bool, typer.Option("--watch", help="Repeatedly, until Ctrl-C.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Print the state of the joints, the tip and the controller."""
+    """Print the state of the joints, the tip and the controller.
+
+    Example: `manipapy state --json`
+    """
     from rich.live import Live
 
+    if watch and as_json:
+        raise InputError("--watch draws a table; leave out --json, or call `manipapy state --json` repeatedly")
     with _robot(namespace) as robot:
+        if as_json:
+            print_json(robot.state())
+            return
         if not watch:
             console.print(robot.table())
             return
@@ -212,7 +240,10 @@ def teleop(
     namespace: Namespace = "",
     speed: Annotated[float, typer.Option(help="Speed of the tip at the start [m/s]; + and - change it.")] = 0.1,
 ) -> None:
-    """Drive the arm with the keyboard; needs `manipapy up --servo`."""
+    """Drive the arm with the keyboard; needs `manipapy up --servo`.
+
+    Example: `manipapy teleop --speed 0.05`
+    """
     if not 0.0 < speed <= 0.5:
         raise InputError(f"speed is {speed}; give a speed above 0, at most 0.5 m/s")
     with _robot(namespace) as robot:
@@ -222,29 +253,45 @@ def teleop(
         drive(Teleop(robot.client.node, chain.base, chain.tip, chain.joint_names), speed)
 
 
-def hold(namespace: Namespace = "") -> None:
-    """Bring the arm to rest."""
+def hold(namespace: Namespace = "", as_json: Json = False) -> None:
+    """Bring the arm to rest.
+
+    Example: `manipapy hold --namespace left`
+    """
     with _robot(namespace) as robot:
-        console.print(escape(robot.arm.hold()))
+        _say(robot.arm.hold(), as_json)
 
 
-def reset(namespace: Namespace = "") -> None:
-    """End a stop of the guard."""
+def reset(namespace: Namespace = "", as_json: Json = False) -> None:
+    """End a stop of the guard.
+
+    Example: `manipapy reset`
+    """
     with _robot(namespace) as robot:
-        console.print(escape(robot.arm.reset()))
+        _say(robot.arm.reset(), as_json)
 
 
 def secure(
     keystore: Annotated[str, typer.Argument(help="Folder of the keys; made if there is none.")],
 ) -> None:
-    """Make keys of DDS security (SROS2) for the nodes, and print the environment that uses them."""
-    _require_ros()
+    """Make keys of DDS security (SROS2) for the nodes, and print the environment that uses them.
+
+    Example: `manipapy secure keys > keys.sh`
+    """
+    require_ros()
     from pathlib import Path
 
     from ..common.security import make_keys
 
     for name, value in make_keys(Path(keystore)).items():
         print(f"export {name}={shlex.quote(value)}")
+
+
+def _say(text: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"text": text})
+    else:
+        console.print(escape(text))
 
 
 def _numbers(words: list[str]) -> list[float]:
@@ -262,21 +309,7 @@ def _numbers(words: list[str]) -> list[float]:
 
 
 def _robot(namespace: str) -> RobotClient:
-    _require_ros()
+    require_ros()
     from ..client.robot import RobotClient
 
     return RobotClient(namespace)
-
-
-def _require_ros() -> None:
-    # The source folder manipapy_msgs is importable as a namespace from the top of the clone; a built one has srv.
-    for module in ("rclpy", "manipapy_msgs.srv", "control_msgs.action"):
-        if not _is_there(module):
-            raise NoRos(module.partition(".")[0])
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False

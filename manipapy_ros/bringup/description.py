@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from manipapy_core.errors import InputError
-from manipapy_core.model import RobotFolder
 
 from ..common.names import (
     MAX_REAL_TIME_FACTOR,
@@ -276,6 +275,8 @@ def yaml_scalar(value: Value) -> str:
 
 def _robot_file(robot: str) -> Path | None:
     """Parameter file of a configured robot or of a robot folder; None for a description file."""
+    from manipapy_core.model import RobotFolder  # brings NumPy, which most commands start without
+
     known = configured_robots().get(robot)
     folder = RobotFolder.at(robot) if known is None else None
     return known if folder is None else folder.config
@@ -321,6 +322,8 @@ def _check(options: Options) -> None:
         )
     if options.simulator not in ("", *SIMULATORS):
         raise BringupError(f"simulator is {options.simulator!r}; choose {', '.join(SIMULATORS)}")
+    from manipapy_core.model import RobotFolder
+
     known = configured_robots()
     if options.xacro_args and options.robot in known:
         raise BringupError(f"xacro_args are for a xacro file; {options.robot!r} is a bundled robot, which takes none")

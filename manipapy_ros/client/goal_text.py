@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -54,6 +55,20 @@ def motion_request(
         request.kind = MotionRequest.STRAIGHT if straight else MotionRequest.POSE
         request.pose = _pose(values)
     return request
+
+
+def plan_data(result: PlanMotion.Result) -> dict[str, Any]:
+    """A plan as data: times [s], path length [rad or m], and the points of the trajectory."""
+    points = result.trajectory.points
+    return {
+        "text": result.text,
+        "duration": to_seconds(points[-1].time_from_start) if points else None,
+        "path_length": result.path_length,
+        "planning_time": result.time_total,
+        "joint_names": list(result.trajectory.joint_names),
+        "times": [to_seconds(point.time_from_start) for point in points],
+        "positions": [list(point.positions) for point in points],
+    }
 
 
 def plan_text(result: PlanMotion.Result) -> str:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from manipapy_msgs.action import PlanMotion
 from manipapy_msgs.msg import ControllerStatus, MotionRequest
 from manipapy_msgs.srv import ComputeFK
 from rcl_interfaces.srv import GetParameters
@@ -30,7 +31,6 @@ from ..common.robot_loader import (
     with_folder,
 )
 from .arm import ArmClient
-from .goal_text import plan_text
 from .planner import PlannerClient
 from .session import TIMEOUT, NoAnswer, RosSession
 
@@ -41,7 +41,10 @@ VERDICTS = {
     ControllerStatus.STOP: ("stop", "bold red"),
 }
 STATUS_TIMEOUT = 1.5
-"""Without a status of our controller for so long, there is none [s]."""
+"""Longest time between two messages of our controller [s]."""
+NO_CONTROLLER = 0.3
+"""Without a publisher of its status for so long after model_server has answered, there is no controller of ours [s]."""
+STATUS, FORWARD = "controller/status", "model_server/compute_fk"
 
 
 class RobotClient:
@@ -56,9 +59,7 @@ class RobotClient:
         self.arm = ArmClient(self.client)
         self.status: ControllerStatus | None = None
         self._chain: Chain | None = None
-        self.client.node.create_subscription(
-            ControllerStatus, "controller/status", self._keep_status, qos_profile_sensor_data
-        )
+        self.client.node.create_subscription(ControllerStatus, STATUS, self._keep_status, qos_profile_sensor_data)
 
     def __enter__(self) -> RobotClient:
         return self
@@ -84,14 +85,14 @@ class RobotClient:
             self._chain = LoadedRobot.of(robot, values).chain
         return self._chain
 
-    def plan(self, request: MotionRequest) -> str:
-        """Plan a motion; returns a description of it.
+    def plan(self, request: MotionRequest) -> PlanMotion.Result:
+        """Plan a motion.
 
         Raises:
             NoAnswer: There is no planner.
             Refused: No motion was found; the text has the reason.
         """
-        return plan_text(PlannerClient(self.client).plan(request))
+        return PlannerClient(self.client).plan(request)
 
     def move(self, request: MotionRequest, progress: Callable[[str, float], None]) -> tuple[str, float]:
         """Plan and move; returns the result's text and the largest joint error at the end [rad or m].
@@ -112,16 +113,41 @@ class RobotClient:
 
     def table(self) -> Group:
         """Current state of joints, tip and controller."""
+        state, pose, status = self._current()
+        tip = Text(str(pose), style="yellow") if isinstance(pose, NoAnswer) else Text(_pose_line(pose))
+        return Group(self._joint_table(state), tip, *_status_lines(status))
+
+    def state(self) -> dict[str, Any]:
+        """The same as data: SI units, quaternion x y z w."""
+        state, pose, status = self._current()
+        joints = {name: list(getattr(state, name)) for name in ("position", "velocity", "effort")}
+        tip: dict[str, Any] = {"error": str(pose) if isinstance(pose, NoAnswer) else pose.message}
+        if not isinstance(pose, NoAnswer) and pose.success:
+            p, o = pose.poses[0].pose.position, pose.poses[0].pose.orientation
+            tip = {"link": pose.link_names[0], "frame": pose.poses[0].header.frame_id}
+            tip |= {"position": [p.x, p.y, p.z], "quaternion": [o.x, o.y, o.z, o.w]}
+        controller = None
+        if status is not None:
+            names = ("check", "reason", "law", "phase", "rate", "jitter_p99", "work_p99", "tracking_error")
+            controller = {"guard": VERDICTS.get(status.verdict, (str(status.verdict), ""))[0]}
+            controller |= {name: getattr(status, name) for name in names}
+        return {"joint_names": list(state.name), **joints, "tip": tip, "controller": controller}
+
+    def _current(self) -> tuple[JointState, ComputeFK.Response | NoAnswer, ControllerStatus | None]:
+        """Joint state, pose of the tip, status of our controller if there is one; all are waited for together."""
+        self.client.service_client(ComputeFK, FORWARD)
         state = self.arm.joint_state()
-        parts: list[Any] = [self._joint_table(state)]
         try:
-            answer = self.client.call(ComputeFK, "model_server/compute_fk", ComputeFK.Request(joint_state=state))
-            parts.append(Text(_pose_line(answer) if answer.success else answer.message))
+            pose = self.client.call(ComputeFK, FORWARD, ComputeFK.Request(joint_state=state))
         except NoAnswer as silence:
-            parts.append(Text(str(silence), style="yellow"))
+            pose = silence
+        if not self.client.wait_until(lambda: self.status is not None or self._has_controller(), NO_CONTROLLER):
+            return state, pose, None
         self.client.wait_until(lambda: self.status is not None, STATUS_TIMEOUT)
-        parts += _status_lines(self.status)
-        return Group(*parts)
+        return state, pose, self.status
+
+    def _has_controller(self) -> bool:
+        return self.client.node.count_publishers(STATUS) > 0
 
     def _joint_table(self, state: JointState) -> Table:
         # escaped, or units in brackets are taken for colours and vanish
@@ -140,6 +166,8 @@ class RobotClient:
 
 
 def _pose_line(answer: ComputeFK.Response) -> str:
+    if not answer.success:
+        return str(answer.message)
     pose = answer.poses[0]
     p, o = pose.pose.position, pose.pose.orientation
     return (

@@ -108,6 +108,16 @@ class PolledSubscription(Generic[Message]):
                 messages.append(taken[0])
         return messages
 
+    def all_serialized(self) -> list[tuple[bytes, int, int]]:
+        """All serialized messages since the last call, oldest first, each with the times at which it was received and
+        sent [ns since 1970].
+        """
+        messages, take = [], self._handle.take_message
+        with self._handle:
+            while (taken := take(self._type, True)) is not None:
+                messages.append((taken[0], taken[1]["received_timestamp"], taken[1]["source_timestamp"]))
+        return messages
+
     @property
     def publishers(self) -> int:
         """Number of publishers of the topic."""

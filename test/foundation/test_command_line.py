@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from manipapy_core import Robot
 from manipapy_core.cli.app import add_commands, app, main
 from manipapy_core.compiler import cache
 
@@ -28,6 +32,48 @@ def commands() -> Iterator[tuple[list[str], list[str]]]:
             yield words, units
 
     yield from walk(typer.main.get_command(app), [])
+
+
+def leaves(command, words=()) -> Iterator[tuple[str, ...]]:
+    """Words of every command."""
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield tuple(words)
+    for name, item in inner.items():
+        yield from leaves(item, (*words, name))
+
+
+COMMANDS = list(leaves(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_of_every_command_has_an_example(words):
+    shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    assert re.search(rf"Example: .*manipapy {' '.join(words)}", shown.output)
+
+
+def test_every_command_is_on_its_page(project):
+    page = (project / "docs/command_line.md").read_text(encoding="utf-8")
+    assert not [words for words in COMMANDS if f"`{' '.join(words)}`" not in page]
+    assert len(COMMANDS) > 15
+
+
+@pytest.mark.parametrize("words", [("describe", "ur5"), ("describe", "ur5", "--tip", "tool0"), ("cache",)])
+def test_json_is_one_document(words):
+    shown = CliRunner().invoke(app, [*words, "--json"])
+    assert shown.exit_code == 0
+    data = json.loads(shown.output, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    if words[0] == "describe":
+        assert [joint["name"] for joint in data["joints"] if joint["name"] == "elbow_joint"]
+        assert data["mass"] == pytest.approx(Robot.from_urdf("ur5").mass)
+
+
+def test_commands_start_without_numpy_and_ros():
+    """Or the help would take seconds."""
+    program = "from manipapy_core.cli.app import add_commands; add_commands(); import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"numpy", "rclpy", "numba", "llvmlite", "yaml", "matplotlib"} & set(done.stdout.split())
 
 
 @pytest.mark.parametrize(("words", "units"), [pytest.param(*case, id=" ".join(case[0])) for case in commands()])

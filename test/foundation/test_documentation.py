@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/nodes/*.md")])
+RUN = ("README.md", "docs/coming_from.md", "docs/first_hour.md", "docs/recordings.md")
+"""Pages whose programs run, one after the other, as a reader would type them."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
 OPTIONAL = {"cupy"}
@@ -23,10 +25,10 @@ def blocks(page: Path) -> list[str]:
     return BLOCK.findall(page.read_text())
 
 
-def test_programs_of_the_readme_run(tmp_path):
-    """One after the other, as a reader would type them."""
-    program = "\n".join(blocks(ROOT / "README.md"))
-    assert "plan(" in program and "dynamics.mass_matrix" in program
+@pytest.mark.parametrize("page", RUN)
+def test_programs_of_a_page_run(page, tmp_path):
+    program = "\n".join(blocks(ROOT / page))
+    assert "from manipapy_core" in program
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 

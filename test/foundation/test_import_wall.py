@@ -38,7 +38,8 @@ MAY_IMPORT = {
     "reachability": {"ik", "geometry", "singularity"},
     "servoing": {"polytopes"},
     "sim": {"dynamics", "kinematics"},
-    "draw": {"ik", "polytopes", "reachability"},
+    "recording": set(),
+    "draw": {"ik", "polytopes", "reachability", "recording"},
 }
 """Rooms and the rooms just below them; what those may import is allowed as well."""
 

@@ -17,11 +17,20 @@ FOLDERS = [
 ]
 FILES = [
     *("package.xml", "setup.py", "setup.cfg", "Makefile", ".ci/run", ".pre-commit-config.yaml"),
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs/architecture.md", "docs/glossary.md"),
+    *(
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "CITATION.cff",
+        "QUALITY_DECLARATION.md",
+        "docs/architecture.md",
+        "docs/glossary.md",
+    ),
 ]
 
 EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "capability"}
-EXTRAS |= {"viewer", "gpu", "plots", "mjcf", "big", "torch", "jax", "test", "all"}
+EXTRAS |= {"viewer", "gpu", "plots", "recording", "docs", "mjcf", "big", "torch", "jax", "test", "all"}
 
 # Written so that this file does not match itself.
 MACHINE_SPECIFIC = re.compile(
@@ -50,7 +59,7 @@ def test_continuous_integration_runs_tests_and_lint(project):
     script = project / ".ci/run"
     assert script.stat().st_mode & 0o111
     commands = script.read_text().splitlines()
-    assert "make test" in commands and "make lint" in commands
+    assert {"make test", "make lint", "make docs"} <= set(commands)
 
 
 def test_no_machine_specific_path_or_host(project):
@@ -72,7 +81,7 @@ def test_extras_are_complete_and_parse(distribution):
     for requirements in extras.values():
         for requirement in requirements:
             Requirement(requirement)
-    assert set(extras["all"]) == {line for name in EXTRAS - {"all", "torch", "jax"} for line in extras[name]}
+    assert set(extras["all"]) == {line for name in EXTRAS - {"all", "docs", "torch", "jax"} for line in extras[name]}
 
 
 def test_core_needs_only_light_packages(distribution):

@@ -31,6 +31,7 @@ ASK_AGAIN = 3.0
 
 WITHOUT_LOOP = {
     "bounds",
+    "recordings",
     *("bringup", "capability", "cdr_templates", "cli", "controller_messages", "conversions_and_params", "cv_bridge"),
     *(
         "domains",

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from manipapy_core.recording import Recording
 from ros.suites import MANIPAPY, suite
 
 NAMESPACE = "/typed"
+GOAL = np.array([0.5, -1.3, 1.2, -1.5, -1.4, 0.2])
+"""Where the recorded motion ends [rad]."""
 
 
 def manipapy(*words: str) -> subprocess.CompletedProcess[str]:
@@ -57,6 +64,36 @@ def test_a_plan_is_described_and_moves_nothing(robot):
     assert planned.returncode == 0, planned.stderr
     assert re.search(r"a motion of \d+\.\d+ s", planned.stdout) and "verification" in planned.stdout
     assert not re.search(r"shoulder_lift_joint\W+-1\.0000", manipapy("state", "--namespace", NAMESPACE).stdout)
+
+
+def test_a_motion_is_recorded_and_a_kill_leaves_the_file_readable(robot, tmp_path):
+    path = tmp_path / "run.mcap"
+    # A file, not a pipe that nobody reads.
+    with (tmp_path / "said").open("w") as said:
+        command = [*MANIPAPY, "record", str(path), "--namespace", NAMESPACE]
+        recorder = subprocess.Popen(command, stdout=said, stderr=said)
+    try:
+        moved = manipapy("move", "--joints", "0.5,-1.3,1.2,-1.5,-1.4,0.2", "--namespace", NAMESPACE, "--speed", "0.9")
+        assert moved.returncode == 0, moved.stderr
+        states, start = f"{NAMESPACE}/joint_states", None
+        deadline = time.monotonic() + 60.0
+        while start is None or np.abs(start[-1] - GOAL).max() > 1e-3:
+            assert time.monotonic() < deadline, (tmp_path / "said").read_text()
+            time.sleep(0.2)
+            found = Recording(path) if path.exists() else None
+            if found is not None and found.topics.get(states, ("", 0))[1]:
+                start = found.joint_states(states).values["position"]
+    finally:
+        recorder.kill()
+        recorder.wait()
+    recording = Recording(path)
+    assert recording.topics[f"{NAMESPACE}/joint_trajectory_controller/controller_state"][1] > 0
+    assert "<robot" in recording.description()
+    drawn = manipapy("plot", str(path), "--json")
+    assert drawn.returncode == 0, drawn.stderr
+    assert Path(json.loads(drawn.stdout)["image"]).stat().st_size > 10_000
+    refused = manipapy("replay", str(path))
+    assert refused.returncode == 2 and "is published by" in refused.stderr
 
 
 def test_hold_is_answered_and_reset_says_who_can(robot):

@@ -69,3 +69,4 @@ class JointConstraint:
 
 
 Constraint = OrientationConstraint | PositionConstraint | JointConstraint
+"""What a constrained motion keeps to."""

@@ -109,3 +109,4 @@ class PointSet(_Frame):
 
 
 Frame = StereoPair | DepthImage | PointSet
+"""One input of perception, of one of these three kinds."""

@@ -1,0 +1,1 @@
+"""Recording of topics to MCAP files, and their replay."""
