@@ -71,7 +71,8 @@ class Vision:
         self.logger = logging.getLogger(logger_name)
         self.physics_client, self.show_plot = physics_client, show_plot
         self.use_pybullet_debug = use_pybullet_debug
-        self.left_cam_cfg, self.right_cam_cfg = (None, None) if stereo_configs is None else stereo_configs
+        self.left_cam_cfg: Config | None = None if stereo_configs is None else stereo_configs[0]
+        self.right_cam_cfg: Config | None = None if stereo_configs is None else stereo_configs[1]
         self.detector: Detector | None = None
         self.cameras: dict[int, dict[str, Any]] = {}
         self.capture_devices: dict[int, Any] = {}

@@ -56,30 +56,6 @@ def free_minimum(H, f, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def free_minimum(H, f, v):  # type: ignore[no-untyped-def]
-    """Writes the v that minimises ½ vᵀ H v + fᵀ v, by Cholesky's factors; NaN unless H is positive definite."""
-    n = len(f)
-    L = np.empty((n, n))
-    for a in range(n):
-        v[a] = -f[a]
-        for b in range(a + 1):
-            total = H[a, b]
-            for m in range(b):
-                total -= L[a, m] * L[b, m]
-            if a == b:
-                L[a, a] = math.sqrt(total) if total > 0.0 else math.nan
-            else:
-                L[a, b] = total / L[b, b]
-        for m in range(a):
-            v[a] -= L[a, m] * v[m]
-        v[a] /= L[a, a]
-    for a in range(n - 1, -1, -1):
-        for m in range(a + 1, n):
-            v[a] -= L[m, a] * v[m]
-        v[a] /= L[a, a]
-
-
-@njit(cache=True, nogil=True)
 def bounded(H, f, rows, distance, own, low, high, rate, security, self_security, retreat):  # type: ignore[no-untyped-def]
     """Rows of unit length, bounds of v and of the rows, the free minimum, and whether it keeps them."""
     count, n = rows.shape

@@ -225,11 +225,11 @@ class PlaneFilter:
             return None
         flat = xyz[near] @ plane_axes(normal)
         # Quantiles: a few outliers at the same height must not enlarge a table.
-        few = slice(None, None, 1 + support // FIT_POINTS)
-        lower, upper = np.quantile(flat[few], [0.003, 0.997], axis=0)
-        covered = coverage(flat[few], lower, upper)
-        expected = noise[near][few] * np.abs(along[near][few] - viewpoint @ normal)
-        level = measured_noise(along[near][few] - offset, expected, voxels.counts[near][few])
+        sparse = slice(None, None, 1 + support // FIT_POINTS)
+        lower, upper = np.quantile(flat[sparse], [0.003, 0.997], axis=0)
+        covered = coverage(flat[sparse], lower, upper)
+        expected = noise[near][sparse] * np.abs(along[near][sparse] - viewpoint @ normal)
+        level = measured_noise(along[near][sparse] - offset, expected, voxels.counts[near][sparse])
         area = SeenArea.of(flat, lower, upper)
         plane = DetectedPlane(normal, offset, support, known is not None, lower, upper, covered, area, level)
         if self._is_top_faces(xyz, noise, viewpoint, plane):
