@@ -23,7 +23,7 @@ TF_QUEUE = 100
 """Queue size of tf2's own broadcaster and listener."""
 
 
-class Frames:
+class FramePublisher:
     """Publishes frames of one robot until it is destroyed.
 
     Args:

@@ -50,7 +50,7 @@ class ModelServerNode(ManagedNode):
         self._description_publisher: Any = None
         """None while another node publishes the description."""
         self._frames: Any = None
-        """The `Frames`, likewise; untyped because tf2_msgs may be missing."""
+        """The `FramePublisher`, likewise; untyped because tf2_msgs may be missing."""
 
     def configure(self, values: Values) -> None:
         """Read the description and compile what services need."""
@@ -162,7 +162,7 @@ class ModelServerNode(ManagedNode):
 
     def _open_frames(self, model: LoadedRobot) -> None:
         try:
-            from .frames import Frames
+            from .frames import FramePublisher
         except ModuleNotFoundError as missing:
             self.get_logger().warning(
                 f"{missing.name} is not installed: tf and tf_static are not published; run make setup, or start a "
@@ -170,7 +170,7 @@ class ModelServerNode(ManagedNode):
                 once=True,
             )
             return
-        self._frames = Frames(self, model.robot, str(self.values["frame_prefix"]))
+        self._frames = FramePublisher(self, model.robot, str(self.values["frame_prefix"]))
 
     def _described_by_others(self) -> bool:
         publishers = self.get_publishers_info_by_topic(self._descriptions.topic_name)

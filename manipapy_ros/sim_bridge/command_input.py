@@ -23,7 +23,7 @@ LOOK = 0.25
 """How often the names of unknown publishers are looked up [s]."""
 
 
-class CommandInput:
+class JointCommandInput:
     """Takes commands from one process: the first that commands, or the one of a given node.
 
     Args:

@@ -21,7 +21,7 @@ from ..common import qos
 from ..common.conversions import split_nanoseconds, time_message
 from ..realtime.cdr_templates import Marks, MessageTemplate, time_bytes
 from ..realtime.polled_topics import NumbersReader
-from .command_input import CommandInput
+from .command_input import JointCommandInput
 from .truth_log import TruthLog
 
 COMMAND_TOPICS = {
@@ -84,7 +84,7 @@ class Physics:
     ):
         self._node, self._world, self._robot, self._settings = node, world, robot, settings
         self._truth_log = truth_log
-        self._commands = CommandInput(node, COMMAND_TOPICS, settings.command_source)
+        self._commands = JointCommandInput(node, COMMAND_TOPICS, settings.command_source)
         self._states = node.create_publisher(JointState, "joint_states", qos.STATE)
         self._clock = node.create_publisher(Clock, "clock", qos.COMMAND)
         # Drivers of real grippers also publish the joints that follow others.
