@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -98,6 +100,18 @@ def test_only_what_python_calls_is_translated_to_machine_code_and_kept(tmp_path,
     again = load(tmp_path / "parts.py", PARTS)
     assert again.total(2.0) == 9.0 and sum(again.total.stats.cache_hits.values()) == 1
     assert not parts_of(again.pair)
+
+
+def test_kept_entries_work_after_kept_code_that_contains_their_part(tmp_path, project):
+    """In a new process: what is loaded first must not take the constants of the entry away."""
+    (tmp_path / "parts.py").write_text(PARTS)
+    call = "import parts; print(parts.total(2.0), parts.pair(1.0).tolist())"
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{project}", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, "-c", call], env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.stdout == "9.0 [2.0, 3.0]\n", ended.stderr
 
 
 def test_an_error_of_a_part_reaches_python(tmp_path, monkeypatch):
