@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from manipapy_msgs.action import Move, PlanMotion
-from manipapy_msgs.msg import MotionRequest
+from manipapy_msgs.msg import MotionRequest, Obstacle, ObstacleArray
 from manipapy_msgs.srv import ChangeWorld, ListObjects
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
@@ -105,3 +105,67 @@ def to_pose(T, **fields) -> MotionRequest:
     request = MotionRequest(kind=MotionRequest.POSE, **fields)
     request.pose.pose = pose_from_matrix(T)
     return request
+
+
+class Perception:
+    """Publishes obstacles in the place of the node perception."""
+
+    def __init__(self, planned):
+        self._planned = planned
+        self._publisher = planned.peer.node.create_publisher(ObstacleArray, "obstacles", 1)
+
+    def show(self, *boxes) -> None:
+        """Until the planner's world has exactly these boxes: centre and size [m]."""
+        message = ObstacleArray()
+        for number, (centre, size) in enumerate(boxes, start=7):
+            obstacle = Obstacle(id=number, pose=pose_from_matrix(lie.pose(translation=centre)))
+            obstacle.size.x, obstacle.size.y, obstacle.size.z = size
+            message.obstacles.append(obstacle)
+        names = [f"perceived_{obstacle.id}" for obstacle in message.obstacles]
+
+        def taken_over() -> bool:
+            self._publisher.publish(message)
+            return [item.id for item in self._planned.listed().objects] == names
+
+        self._planned.peer.wait_for(taken_over, "the obstacles in the planner's world")
+
+
+def _bad(**changes) -> MotionRequest:
+    request = to(LEFT)
+    for name, value in changes.items():
+        setattr(request, name, value)
+    return request
+
+
+def _far_away() -> MotionRequest:
+    return to_pose(lie.pose(translation=[3.0, 0.0, 0.5]))
+
+
+def _skewed_quaternion() -> MotionRequest:
+    request = to_pose(np.eye(4))
+    request.pose.pose.orientation.w = 0.5
+    return request
+
+
+BAD_REQUESTS = [
+    (_far_away(), -31, "the tip comes within"),
+    (_skewed_quaternion(), None, "length"),
+    (_bad(joints=joints([np.nan, 0, 0, 0, 0, 0])), None, "finite"),
+    (_bad(joints=joints([0.0], ["knee_joint"])), None, "knee_joint"),
+    (_bad(joints=JointState()), None, "names no joints"),
+    (_bad(joints=joints([9.0], ["elbow_joint"])), -27, "elbow_joint"),
+    (_bad(start=joints([6.4], ["elbow_joint"])), -26, "elbow_joint"),
+    (_bad(start=joints([3.1], ["elbow_joint"])), -10, "collides"),
+    (_bad(planner="magic"), None, "rrt_connect"),
+    (_bad(time_law="magic"), None, "toppra"),
+    (_bad(kind=9), None, "kind 9"),
+    (_bad(velocity_scaling=3.0), None, "scaling"),
+    (_bad(timeout=-1.0), None, "timeout"),
+    (_bad(may_touch=["nothing"]), None, "nothing"),
+    (MotionRequest(kind=MotionRequest.NAMED, named="nowhere"), None, "home"),
+    (MotionRequest(kind=MotionRequest.POSE, links=["tool0"]), None, "one pose per link"),
+    (to_links({"moon": np.eye(4)}), None, "moon"),
+    (to_links({"base_link": np.eye(4)}), None, "not moved by any joint"),
+    (to_links({"forearm_link": np.eye(4), "tool0": np.eye(4)}), -31, "together"),
+]
+"""Request, error code if it matters, and what the text must say."""

@@ -4,7 +4,7 @@ The engine is loaded when the first world opens; both come with `pip install 'ma
 """
 
 from .camera import Pinhole, StereoCamera, StereoFrame, look_at
-from .drive import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
+from .drive_types import DriveMode, DriveSettings, DriveStatus, HoldReason, ResumePolicy
 from .engine import DEFAULT_SIMULATOR, SimContact, Simulator
 from .errors import (
     CommandRefused,

@@ -13,7 +13,8 @@ from .. import dynamics
 from ..errors import InputError, UnknownLink
 from ..model.robot import Robot
 from ..typing import Array
-from .drive import Drive, DriveMode, DriveSettings, DriveState, DriveStatus
+from .drive import Drive
+from .drive_types import DriveMode, DriveSettings, DriveState, DriveStatus
 from .engine import Engine, SimContact
 from .errors import NotSimulable
 

@@ -19,7 +19,7 @@ from ..dynamics import GRAVITY
 from ..errors import InputError, ShapeError
 from ..model.robot import Robot
 from ..typing import Array
-from .drive import DriveSettings, DriveState
+from .drive_types import DriveSettings, DriveState
 from .engine import Simulator, chosen_simulator, open_engine
 from .errors import NameTaken, SnapshotError
 from .robot import SimRobot

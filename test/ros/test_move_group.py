@@ -13,11 +13,8 @@ from moveit_msgs.msg import (
     CollisionObject,
     Constraints,
     DisplayTrajectory,
-    JointConstraint,
     MotionPlanRequest,
-    OrientationConstraint,
     PlanningScene,
-    PositionConstraint,
 )
 from moveit_msgs.msg import MoveItErrorCodes as Code
 from moveit_msgs.srv import (
@@ -44,6 +41,7 @@ from manipapy_core.model import read_srdf
 from manipapy_ros.common import qos
 from manipapy_ros.common.conversions import pose_from_matrix
 from ros_arm import HOME, JOINTS, SUCCEEDED, bring_up
+from ros_moveit import box, end_of, joint_goal, orientation, pose_goal, position, refused
 
 NAMESPACE = "/moveit"
 SIDE = HOME + np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -122,58 +120,6 @@ def empty_scene(client):
     assert client.apply(is_diff=False)
 
 
-def joint_goal(q=SIDE, names=JOINTS, tolerance: float = 1e-3) -> Constraints:
-    rows = [
-        JointConstraint(joint_name=name, position=float(value), tolerance_above=tolerance, tolerance_below=tolerance)
-        for name, value in zip(names, q)
-    ]
-    return Constraints(joint_constraints=rows)
-
-
-def position(place, radius: float = 1e-3, link: str = "tool0", frame: str = "base_link") -> PositionConstraint:
-    message = PositionConstraint(link_name=link)
-    message.header.frame_id = frame
-    message.constraint_region.primitives = [SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[radius])]
-    message.constraint_region.primitive_poses = [pose_from_matrix(lie.pose(translation=place))]
-    return message
-
-
-def orientation(R, tolerance=(1e-3, 1e-3, 1e-3), link: str = "tool0", kind: int = 0) -> OrientationConstraint:
-    message = OrientationConstraint(link_name=link, parameterization=kind)
-    message.header.frame_id = "base_link"
-    message.orientation = pose_from_matrix(lie.pose(R)).orientation
-    message.absolute_x_axis_tolerance, message.absolute_y_axis_tolerance, message.absolute_z_axis_tolerance = tolerance
-    return message
-
-
-def pose_goal(T, radius: float = 1e-3, tolerance=(1e-3, 1e-3, 1e-3), link: str = "tool0") -> Constraints:
-    return Constraints(
-        position_constraints=[position(T[:3, 3], radius, link)],
-        orientation_constraints=[orientation(T[:3, :3], tolerance, link)],
-    )
-
-
-def box(name: str, size, place, **fields) -> CollisionObject:
-    message = CollisionObject(id=name, **{"operation": CollisionObject.ADD, **fields})
-    message.header.frame_id = "base_link"
-    message.pose = pose_from_matrix(lie.pose(translation=place))
-    message.primitives = [SolidPrimitive(type=SolidPrimitive.BOX, dimensions=list(size))]
-    return message
-
-
-def end_of(response) -> np.ndarray:
-    assert response.error_code.val == Code.SUCCESS, response.error_code.message
-    message = response.trajectory.joint_trajectory
-    order = [list(message.joint_names).index(name) for name in JOINTS]
-    return np.array(message.points[-1].positions)[order]
-
-
-def refused(code, expected: int, *words: str) -> None:
-    assert code.val == expected, (code.val, code.message)
-    for word in words:
-        assert word in code.message
-
-
 def test_rviz_panel_connects_plans_and_shows(client):
     """Message by message: description, planners, scene, then Plan."""
     request = GetParameters.Request(names=["robot_description", "robot_description_semantic"])
@@ -207,7 +153,7 @@ def test_rviz_panel_connects_plans_and_shows(client):
 
     goal = MoveGroup.Goal()
     goal.request = MotionPlanRequest(group_name="arm", num_planning_attempts=10, allowed_planning_time=5.0)
-    goal.request.goal_constraints = [joint_goal(tolerance=1e-4)]
+    goal.request.goal_constraints = [joint_goal(SIDE, tolerance=1e-4)]
     goal.request.start_state.is_diff = True
     goal.planning_options.plan_only = True
     goal.planning_options.planning_scene_diff.is_diff = True
@@ -246,8 +192,8 @@ def test_alternatives_regions_and_other_links_are_goals(client):
 
 def test_bad_requests_get_a_code_and_a_sentence(client):
     T = kinematics.forward(CHAIN, SIDE)
-    refused(client.plan(joint_goal(), group_name="legs").error_code, Code.INVALID_GROUP_NAME, "legs", "arm")
-    refused(client.plan(joint_goal(), group_name="").error_code, Code.INVALID_GROUP_NAME)
+    refused(client.plan(joint_goal(SIDE), group_name="legs").error_code, Code.INVALID_GROUP_NAME, "legs", "arm")
+    refused(client.plan(joint_goal(SIDE), group_name="").error_code, Code.INVALID_GROUP_NAME)
     refused(client.plan().error_code, Code.INVALID_GOAL_CONSTRAINTS, "no constraints")
     refused(client.plan(Constraints()).error_code, Code.INVALID_GOAL_CONSTRAINTS, "no constraints")
     refused(client.plan(pose_goal(T, link="nose")).error_code, Code.INVALID_LINK_NAME, "nose", "tool0")
@@ -258,7 +204,7 @@ def test_bad_requests_get_a_code_and_a_sentence(client):
     bad.position_constraints[0].constraint_region.primitive_poses[0].position.x = NAN
     refused(client.plan(bad).error_code, Code.INVALID_GOAL_CONSTRAINTS)
     refused(client.plan(joint_goal([0.0], ["knee"])).error_code, Code.INVALID_GOAL_CONSTRAINTS, "knee")
-    twice = Constraints(joint_constraints=[*joint_goal().joint_constraints, *joint_goal(HOME).joint_constraints])
+    twice = Constraints(joint_constraints=[*joint_goal(SIDE).joint_constraints, *joint_goal(HOME).joint_constraints])
     refused(client.plan(twice).error_code, Code.INVALID_GOAL_CONSTRAINTS, "contradict")
     apart = Constraints(position_constraints=[position(T[:3, 3]), position(T[:3, 3] + 0.1)])
     refused(client.plan(apart).error_code, Code.INVALID_GOAL_CONSTRAINTS, "contradict")
@@ -267,7 +213,7 @@ def test_bad_requests_get_a_code_and_a_sentence(client):
     refused(client.plan(both).error_code, Code.INVALID_GOAL_CONSTRAINTS, "contradict")
     refused(client.plan(pose_goal(lie.pose(translation=[3.0, 0.0, 0.0]))).error_code, Code.NO_IK_SOLUTION)
     refused(client.plan(joint_goal([9.0] * 6)).error_code, Code.GOAL_STATE_INVALID, "limits")
-    request = MotionPlanRequest(group_name="arm", goal_constraints=[joint_goal()])
+    request = MotionPlanRequest(group_name="arm", goal_constraints=[joint_goal(SIDE)])
     request.start_state.joint_state = JointState(name=["knee"], position=[0.0])
     answer = client.call(GetMotionPlan, "plan_kinematic_path", GetMotionPlan.Request(motion_plan_request=request))
     refused(answer.motion_plan_response.error_code, Code.INVALID_ROBOT_STATE, "knee")
@@ -275,9 +221,9 @@ def test_bad_requests_get_a_code_and_a_sentence(client):
     answer = client.call(GetMotionPlan, "plan_kinematic_path", GetMotionPlan.Request(motion_plan_request=request))
     refused(answer.motion_plan_response.error_code, Code.INVALID_ROBOT_STATE, "finite")
     assert client.add(box("wall", [0.3, 0.3, 0.3], T[:3, 3]))
-    refused(client.plan(joint_goal()).error_code, Code.GOAL_IN_COLLISION, "wall")
+    refused(client.plan(joint_goal(SIDE)).error_code, Code.GOAL_IN_COLLISION, "wall")
     assert client.add(box("cage", [0.3, 0.3, 0.3], kinematics.forward(CHAIN, HOME)[:3, 3]))
-    refused(client.plan(joint_goal()).error_code, Code.START_STATE_IN_COLLISION, "cage")
+    refused(client.plan(joint_goal(SIDE)).error_code, Code.START_STATE_IN_COLLISION, "cage")
 
     empty = client.goal(ExecuteTrajectory.Goal())[1]
     refused(empty.error_code, Code.INVALID_MOTION_PLAN, "shoulder_pan_joint")
@@ -308,12 +254,14 @@ def test_bad_paths_constraints_and_trajectories_get_a_code_and_a_sentence(client
     turned = Constraints(orientation_constraints=[orientation(T[:3, :3]), orientation(lie.exp_so3([1.0, 0.0, 0.0]))])
     refused(client.plan(turned).error_code, Code.INVALID_GOAL_CONSTRAINTS, "contradict")
     path = Constraints(orientation_constraints=[orientation(T[:3, :3], link="nose")])
-    refused(client.plan(joint_goal(), path_constraints=path).error_code, Code.INVALID_LINK_NAME, "nose")
-    fast = client.plan(joint_goal(), max_velocity_scaling_factor=-0.5).error_code
+    refused(client.plan(joint_goal(SIDE), path_constraints=path).error_code, Code.INVALID_LINK_NAME, "nose")
+    fast = client.plan(joint_goal(SIDE), max_velocity_scaling_factor=-0.5).error_code
     refused(fast, Code.INVALID_MOTION_PLAN, "velocity scaling")
-    refused(client.plan(joint_goal(), allowed_planning_time=NAN).error_code, Code.INVALID_MOTION_PLAN, "planning_time")
+    refused(
+        client.plan(joint_goal(SIDE), allowed_planning_time=NAN).error_code, Code.INVALID_MOTION_PLAN, "planning_time"
+    )
 
-    planned = client.plan(joint_goal()).trajectory
+    planned = client.plan(joint_goal(SIDE)).trajectory
 
     def execute(change):
         sent = ExecuteTrajectory.Goal(trajectory=copy.deepcopy(planned))

@@ -42,6 +42,7 @@ from manipapy_core.model import group_chain, read_srdf
 from manipapy_ros.common.conversions import pose_from_matrix
 from ros.suites import suite
 from ros_arm import SUCCEEDED
+from ros_moveit import refused
 
 NAMESPACE = "/two"
 ROBOT = Robot.from_urdf("dual_ur5e")
@@ -174,11 +175,6 @@ def pose(q: np.ndarray, link: str) -> np.ndarray:
 
 def succeeded(status, result) -> None:
     assert (status, result.error_code.val) == (SUCCEEDED, Code.SUCCESS), result.error_code.message
-
-
-def refused(code, expected: int, *words: str) -> None:
-    assert code.val == expected, (code.val, code.message)
-    assert all(word in code.message for word in words), code.message
 
 
 def test_move_group_interface_plans_executes_and_moves_each_group(program):
