@@ -130,7 +130,7 @@ class Perception:
         self._planned.peer.wait_for(taken_over, "the obstacles in the planner's world")
 
 
-def _bad(**changes) -> MotionRequest:
+def with_fields(**changes) -> MotionRequest:
     request = to(LEFT)
     for name, value in changes.items():
         setattr(request, name, value)
@@ -150,18 +150,18 @@ def _skewed_quaternion() -> MotionRequest:
 BAD_REQUESTS = [
     (_far_away(), -31, "the tip comes within"),
     (_skewed_quaternion(), None, "length"),
-    (_bad(joints=joints([np.nan, 0, 0, 0, 0, 0])), None, "finite"),
-    (_bad(joints=joints([0.0], ["knee_joint"])), None, "knee_joint"),
-    (_bad(joints=JointState()), None, "names no joints"),
-    (_bad(joints=joints([9.0], ["elbow_joint"])), -27, "elbow_joint"),
-    (_bad(start=joints([6.4], ["elbow_joint"])), -26, "elbow_joint"),
-    (_bad(start=joints([3.1], ["elbow_joint"])), -10, "collides"),
-    (_bad(planner="magic"), None, "rrt_connect"),
-    (_bad(time_law="magic"), None, "toppra"),
-    (_bad(kind=9), None, "kind 9"),
-    (_bad(velocity_scaling=3.0), None, "scaling"),
-    (_bad(timeout=-1.0), None, "timeout"),
-    (_bad(may_touch=["nothing"]), None, "nothing"),
+    (with_fields(joints=joints([np.nan, 0, 0, 0, 0, 0])), None, "finite"),
+    (with_fields(joints=joints([0.0], ["knee_joint"])), None, "knee_joint"),
+    (with_fields(joints=JointState()), None, "names no joints"),
+    (with_fields(joints=joints([9.0], ["elbow_joint"])), -27, "elbow_joint"),
+    (with_fields(start=joints([6.4], ["elbow_joint"])), -26, "elbow_joint"),
+    (with_fields(start=joints([3.1], ["elbow_joint"])), -10, "collides"),
+    (with_fields(planner="magic"), None, "rrt_connect"),
+    (with_fields(time_law="magic"), None, "toppra"),
+    (with_fields(kind=9), None, "kind 9"),
+    (with_fields(velocity_scaling=3.0), None, "scaling"),
+    (with_fields(timeout=-1.0), None, "timeout"),
+    (with_fields(may_touch=["nothing"]), None, "nothing"),
     (MotionRequest(kind=MotionRequest.NAMED, named="nowhere"), None, "home"),
     (MotionRequest(kind=MotionRequest.POSE, links=["tool0"]), None, "one pose per link"),
     (to_links({"moon": np.eye(4)}), None, "moon"),
