@@ -15,7 +15,7 @@ from ..typing import Array
 from .body import RobotBody
 from .codegen.layout import LARGEST_POSITION
 from .table_builder import scene_of
-from .tables import CheckerTables, Padding, thickened
+from .tables import CheckerTables, Padding
 from .world import World, WorldSnapshot
 
 SMALLEST_STEP = 1e-5
@@ -199,10 +199,9 @@ class Checker:
         if latest is not None and latest[0] is wanted:
             return latest[1]
         with self._lock:
-            if self._original is None:
-                scene = scene_of(self.body, wanted, self._frames, self._padding)
-            else:
-                scene = thickened(self._original.scene(wanted), self._padding - self._original._padding)
+            last = None if latest is None else latest[1]
+            other = None if self._original is None else self._original.scene(wanted)
+            scene = scene_of(self.body, wanted, self._frames, self._padding, last, other)
             self._latest = (wanted, scene)
             return scene
 
