@@ -109,6 +109,7 @@ def joint_goals(
         if not inside.any():
             raise Stopped(PlanStatus.GOAL_OUTSIDE_LIMITS, _beyond(chain, rows[0], "goal"))
         found = np.clip(rows[inside], chain.limits.lower, chain.limits.upper)
+        found = found if held is None else np.where(held, start, found)
     return found[np.argsort(np.linalg.norm(found - start, axis=1), kind="stable")]
 
 

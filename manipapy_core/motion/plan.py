@@ -135,7 +135,7 @@ def plan(
             blended = round_corners(space, path, constraints=kept)
         deadline.enter(PlanPhase.TIME_LAW, polyline_length(path))
         trajectory, verification = timed_trajectory(
-            blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period
+            blended, bounds.including(begin), law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period
         )
         trajectory = replace(trajectory, joint_names=chain.joint_names)
         deadline.enter(PlanPhase.VERIFICATION, polyline_length(path))

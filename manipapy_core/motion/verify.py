@@ -25,7 +25,7 @@ Efforts = Callable[[Array, Array, Array], Array]
 TOLERANCE = 1e-6
 """Relative to each limit."""
 POSITION_TOLERANCE = 1e-6
-"""Beyond a position limit [rad or m]: a measured start may be outside by its noise."""
+"""Beyond a position limit [rad or m]: rounding between the samples."""
 MAX_SAMPLES = 4_000_000
 CONSTRAINT_PERIOD, CONSTRAINT_STEP = 1e-3, 2e-3
 """Between two checks of path constraints [s] and [rad or m]."""
