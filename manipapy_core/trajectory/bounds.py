@@ -44,7 +44,7 @@ class MotionBounds:
     """Joint and quantity of limits that no description gives."""
 
     def including(self, q: Array) -> MotionBounds:
-        """With positions as far out as q [rad or m], shape (n,): a measured start may be beyond a limit by its noise."""
+        """With positions as far out as q [rad or m], shape (n,): a measured start is beyond a limit by its noise."""
         if (q >= self.lower).all() and (q <= self.upper).all():
             return self
         return replace(self, lower=np.minimum(self.lower, q), upper=np.maximum(self.upper, q))
