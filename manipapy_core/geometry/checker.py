@@ -54,6 +54,8 @@ class RawChecker:
 
     check: int
     edge: int
+    edge_onwards: int
+    """As `edge`, where a is known to be free and is left out."""
     edges: int
     scene: int
     work_floats: int
@@ -232,6 +234,7 @@ class Checker:
         return RawChecker(
             check=addresses["check"],
             edge=addresses["edge"],
+            edge_onwards=addresses["edge_onwards"],
             edges=addresses["edges"],
             scene=scene.address,
             work_floats=scene.work_vectors * self._code.lanes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -244,9 +245,8 @@ def _solutions(chain: Chain, poses: Array, start: Array, seed: int, starts: int)
     rows = [first.q[None]] if first.solved else []
     if first.solved or len(poses) > 1:
         bounds = search_bounds(chain, True)
-        seeds = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
         targets = np.repeat(poses, -(-starts // len(poses)), axis=0)[:starts]
-        many = ik.solve_batch(chain, targets, q_seed=seeds)
+        many = ik.solve_batch(chain, targets, q_seed=_random_starts(chain, seed, starts))
         rows.append(nearest_winding(many.q[many.solved], start, chain, bounds, True))
     if not sum(map(len, rows)):
         raise Stopped(
@@ -257,6 +257,15 @@ def _solutions(chain: Chain, poses: Array, start: Array, seed: int, starts: int)
     return _different(np.concatenate(rows), start)
 
 
+@functools.lru_cache(maxsize=64)
+def _random_starts(chain: Chain, seed: int, starts: int) -> Array:
+    """Where inverse kinematics starts, within the joint limits [rad or m], shape (starts, n); read-only."""
+    bounds = search_bounds(chain, True)
+    rows = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
+    rows.setflags(write=False)
+    return rows
+
+
 def _tips_solutions(
     chain: Chain, goal: TipsGoal, start: Array, seed: int, starts: int, held: NDArray[np.bool_] | None = None
 ) -> Array:
@@ -264,8 +273,7 @@ def _tips_solutions(
     targets = targets_of(chain, goal.poses)
     if held is None and len(targets) == 1 and targets[0].body == chain.tip_body:
         return _solutions(chain, (targets[0].T_base_body @ chain.T_body_tip)[None], start, seed, starts)
-    bounds = search_bounds(chain, True)
-    seeds = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
+    bounds, seeds = search_bounds(chain, True), _random_starts(chain, seed, starts).copy()
     seeds[0] = start
     moved = moved_joints(chain, targets)
     moved = moved if held is None else moved & ~held

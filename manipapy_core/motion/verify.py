@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ import numpy as np
 from ..compiler import kernels_of
 from ..dynamics import GRAVITY
 from ..errors import InputError
+from ..jit import njit
 from ..model.chain import Chain
 from ..trajectory.bounds import MotionBounds
 from ..trajectory.joint_trajectory import JointTrajectory
@@ -115,10 +117,10 @@ def verify(
         efforts: Inverse dynamics of the arm, if efforts are limited.
     """
     coefficients, lengths = quintic_coefficients(trajectory), np.diff(trajectory.times)
-    *rates, lowest, highest = extremes_of(coefficients, lengths)
-    limits = (bounds.velocity, bounds.acceleration, bounds.jerk)
-    velocity, acceleration, jerk = (float(np.max(most / limit)) for most, limit in zip(rates, limits))
-    outside = max(0.0, float(np.max(np.maximum(bounds.lower - lowest, highest - bounds.upper))))
+    velocity, acceleration, jerk, outside, jump = limit_ratios(
+        extremes_of(coefficients, lengths), coefficients, lengths, bounds.lower, bounds.upper, bounds.velocity,
+        bounds.acceleration, bounds.jerk,
+    )  # fmt: skip
     effort = 0.0
     if efforts is not None and np.isfinite(bounds.effort).any():
         spline, count = Spline.of(trajectory), len(lengths)
@@ -127,14 +129,32 @@ def verify(
         torques = efforts(*(np.ascontiguousarray(states[:, order]) for order in range(3)))
         effort = float(np.max(np.abs(torques) / bounds.effort))
     hit, samples = (None, 0) if space is None else first_collision(coefficients, lengths, space)
-    return Verification(velocity, acceleration, jerk, effort, outside, jump_of(trajectory, bounds), hit, samples)
+    return Verification(velocity, acceleration, jerk, effort, outside, jump, hit, samples)
 
 
-def jump_of(trajectory: JointTrajectory, bounds: MotionBounds) -> float:
-    """Largest distance of neighbouring samples beyond what the velocity limits allow [rad or m]."""
-    steps = np.abs(np.diff(trajectory.positions, axis=0))
-    allowed = np.diff(trajectory.times)[:, None] * bounds.velocity * (1.0 + 1e-3)
-    return max(0.0, float(np.max(steps - allowed)))
+@njit(cache=True, nogil=True)
+def limit_ratios(extremes, coefficients, lengths, lower, upper, velocity, acceleration, jerk):  # type: ignore[no-untyped-def]
+    """Largest ratios of velocity, acceleration and jerk to their limits, distance beyond a position limit, and jump.
+
+    Args:
+        extremes: As `Spline.extremes` gives them, shape (5, n).
+        coefficients: Of quintics, shape (segments, 6, n).
+        lengths: Of the segments [s].
+    """
+    fastest, strongest, roughest, outside, jump = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(lower.shape[0]):
+        fastest = max(fastest, extremes[0, j] / velocity[j])
+        strongest = max(strongest, extremes[1, j] / acceleration[j])
+        roughest = max(roughest, extremes[2, j] / jerk[j])
+        outside = max(outside, lower[j] - extremes[3, j], extremes[4, j] - upper[j])
+        for i in range(lengths.shape[0]):
+            step = 0.0
+            for order in range(1, 6):
+                step += coefficients[i, order, j]
+            if not math.isfinite(step):
+                fastest = np.inf
+            jump = max(jump, abs(step) - lengths[i] * velocity[j] * (1.0 + 1e-3))
+    return fastest, strongest, roughest, outside, jump
 
 
 def first_collision(coefficients: Array, lengths: Array, space: PlanningSpace) -> tuple[float | None, int]:

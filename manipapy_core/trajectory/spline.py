@@ -244,13 +244,14 @@ class Spline:
         Accelerations and jerks are exact; velocities and positions are those at the ends of `SUBSTEPS` parts of every
         segment.
         """
-        return extremes_of(self.coefficients, self.lengths)
+        rows = extremes_of(self.coefficients, self.lengths)
+        return rows[0], rows[1], rows[2], rows[3], rows[4]
 
 
-def extremes_of(coefficients: Array, lengths: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """As `Spline.extremes`, of coefficients (segments, 6, n) and lengths of the segments [s]."""
-    rows = _extremes(coefficients, lengths)
-    return rows[0], rows[1], rows[2], rows[3], rows[4]
+def extremes_of(coefficients: Array, lengths: Array) -> Array:
+    """As `Spline.extremes`, of coefficients (segments, 6, n) and lengths of the segments [s], shape (5, n)."""
+    rows: Array = _extremes(coefficients, lengths)
+    return rows
 
 
 _position, _velocity, _acceleration, _jerk = (

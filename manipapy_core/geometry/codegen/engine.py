@@ -34,6 +34,7 @@ _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "check": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
     "edge": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
+    "edge_onwards": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
     "edges": (None, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, ctypes.c_double, _ADDRESS, _ADDRESS),
     "sample": (None, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
     "distances": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS),

@@ -180,17 +180,15 @@ def time_optimal(path: Path, bounds: MotionBounds, efforts: Efforts | None = Non
     grid = path.grid()
     q, slope, bend = path.evaluate(grid)
     ceiling = curves.speed_ceilings(slope, bounds.velocity)
-    limit = np.broadcast_to(bounds.acceleration, q.shape)
-    rows, speeds, least, most = [slope], [bend], [-limit], [limit]
+    upper = np.broadcast_to(bounds.acceleration, q.shape)
+    a, b, lower = slope, bend, -upper
     if efforts is not None and np.isfinite(bounds.effort).any():
         still = np.zeros_like(q)
         holding = efforts(q, still, still)
-        rows.append(efforts(q, still, slope) - holding)
-        speeds.append(efforts(q, slope, bend) - holding)
         finite = np.where(np.isfinite(bounds.effort), bounds.effort, 1e12)
-        least.append(-finite - holding)
-        most.append(finite - holding)
-    a, b, lower, upper = (np.hstack(part) for part in (rows, speeds, least, most))
+        a = np.hstack([a, efforts(q, still, slope) - holding])
+        b = np.hstack([b, efforts(q, slope, bend) - holding])
+        lower, upper = np.hstack([lower, -finite - holding]), np.hstack([upper, finite - holding])
     x, _ = fastest_squared_speeds(grid, a, b, lower, upper, ceiling)
     jerky = np.isfinite(bounds.jerk)
     # A jerk limit is met by a window as long as the joint takes to build up its acceleration.
