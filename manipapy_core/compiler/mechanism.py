@@ -104,7 +104,14 @@ class Mechanism:
 
 
 def mechanism_of(chain: Chain) -> Mechanism:
-    """The chain in well-chosen frames, with inertias regrouped towards the base."""
+    """The chain in well-chosen frames, with inertias regrouped towards the base; made once per chain."""
+    kept: Mechanism | None = chain.__dict__.get("_mechanism")
+    if kept is None:
+        kept = chain.__dict__.setdefault("_mechanism", _mechanism_of(chain))
+    return kept
+
+
+def _mechanism_of(chain: Chain) -> Mechanism:
     frames = choose_frames(chain)
 
     def placement(body: int, T_body_frame: Array) -> JointPlacement:

@@ -15,7 +15,7 @@ from ..typing import Array
 from .body import RobotBody
 from .codegen.layout import LARGEST_POSITION
 from .table_builder import scene_of
-from .tables import CheckerTables, Padding, thickened
+from .tables import CheckerTables, Padding
 from .world import World, WorldSnapshot
 
 SMALLEST_STEP = 1e-5
@@ -54,6 +54,8 @@ class RawChecker:
 
     check: int
     edge: int
+    edge_onwards: int
+    """As `edge`, where a is known to be free and is left out."""
     edges: int
     scene: int
     work_floats: int
@@ -199,10 +201,9 @@ class Checker:
         if latest is not None and latest[0] is wanted:
             return latest[1]
         with self._lock:
-            if self._original is None:
-                scene = scene_of(self.body, wanted, self._frames, self._padding)
-            else:
-                scene = thickened(self._original.scene(wanted), self._padding - self._original._padding)
+            last = None if latest is None else latest[1]
+            other = None if self._original is None else self._original.scene(wanted)
+            scene = scene_of(self.body, wanted, self._frames, self._padding, last, other)
             self._latest = (wanted, scene)
             return scene
 
@@ -233,6 +234,7 @@ class Checker:
         return RawChecker(
             check=addresses["check"],
             edge=addresses["edge"],
+            edge_onwards=addresses["edge_onwards"],
             edges=addresses["edges"],
             scene=scene.address,
             work_floats=scene.work_vectors * self._code.lanes,

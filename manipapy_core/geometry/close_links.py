@@ -16,7 +16,7 @@ from .body import Group, GroupPair
 from .codegen.engine import checker_code, frames_code, workspace
 from .pairs import Touch, candidate_pairs, levers, sampling_limits
 from .shapes import ConvexMesh
-from .tables import build_scene
+from .tables import robot_tables, scene_tables
 
 SAMPLES = 1 << 11
 """Random configurations."""
@@ -40,7 +40,7 @@ def falsely_touching(chain: Chain, groups: Sequence[Group], touch: Touch) -> set
         if not meshes - found or len(levers(chain, *both)) > MOST_JOINTS:
             continue
         alone = [GroupPair(0, 1, pair.part_pairs)]
-        scene = build_scene(frames.address, chain.n, len(chain.bodies), both, alone, keep_alive=frames)
+        scene = scene_tables(robot_tables(frames.address, chain.n, len(chain.bodies), both, alone, keep_alive=frames))
         out, work = np.empty(len(q), dtype=np.bool_), workspace(scene.work_vectors)
         code.calls["check"](scene.address, q.ctypes.data, len(q), work.ctypes.data, out.ctypes.data)
         contacts = np.flatnonzero(out)

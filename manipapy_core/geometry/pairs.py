@@ -20,7 +20,7 @@ from ..model.chain import Chain
 from ..typing import Array
 from .body import Group, GroupPair
 from .codegen.engine import checker_code, frames_code, workspace
-from .tables import Padding, build_scene
+from .tables import Padding, robot_tables, scene_tables
 
 SAMPLES = 1 << 12
 """Random configurations: they decide in which order pairs are checked, and which might always be in contact."""
@@ -108,7 +108,9 @@ def _contacts(
         return []
     code, frames = checker_code(), frames_code(chain)
     padding = Padding(own=pad)
-    scene = build_scene(frames.address, chain.n, len(chain.bodies), groups, pairs, padding=padding, keep_alive=frames)
+    scene = scene_tables(
+        robot_tables(frames.address, chain.n, len(chain.bodies), groups, pairs, padding=padding, keep_alive=frames)
+    )
     ends = np.cumsum([len(pair.part_pairs) for pair in pairs])
     counts = np.zeros(ends[-1], dtype=np.int64)
     work = workspace(scene.work_vectors)

@@ -12,26 +12,63 @@ from ..errors import UnknownLink
 from ..typing import Array
 from .body import Group, GroupPair, RobotBody, link_frames, make_group, overshoot_of
 from .cover import cover
+from .object_tables import object_tables
 from .parts import Part, centred_part
 from .shapes import Convex
-from .tables import CheckerTables, Padding, PlacedObject, build_scene
+from .tables import CheckerTables, Padding, RobotTables, robot_tables, scene_tables
 from .world import AttachedObject, WorldSnapshot
 
 if TYPE_CHECKING:
     from .codegen.engine import FramesCode
 
 
-def scene_of(body: RobotBody, snapshot: WorldSnapshot, frames: FramesCode, padding: Padding) -> CheckerTables:
-    """Tables of a robot with its carried objects, padded, in its world."""
-    groups, pairs = groups_and_pairs(body, snapshot)
-    objects = [
-        PlacedObject(item.name, item.shape, item.T_base_object, _allowed_bits(item.name, groups, snapshot))
-        for item in snapshot.objects.values()
-    ]
+def scene_of(
+    body: RobotBody,
+    snapshot: WorldSnapshot,
+    frames: FramesCode,
+    padding: Padding,
+    last: CheckerTables | None = None,
+    other: CheckerTables | None = None,
+) -> CheckerTables:
+    """Tables of a robot with its carried objects, padded, in its world.
+
+    Args:
+        last: Of another snapshot: as much of them as possible is used again.
+        other: Of this snapshot with another padding: the objects are the same.
+    """
+    carried = tuple(snapshot.attached.values())
+    robot = _robot_tables(body, carried, _between_links(snapshot), frames, padding)
+    near = last if other is None else other
+    known = near.objects if near is not None and _same_order(near.robot, robot) else None
+    objects = object_tables(snapshot.objects, _allowed_bits(robot, snapshot), robot.pieces.counts, known)
+    return scene_tables(robot, objects, last)
+
+
+def _same_order(first: RobotTables, second: RobotTables) -> bool:
+    """Whether the rows of objects are the same beside two robots."""
+    return first is second or (first.pieces.counts == second.pieces.counts and first.names == second.names)
+
+
+def _between_links(snapshot: WorldSnapshot) -> frozenset[frozenset[str]]:
+    """Allowed contacts without those of static objects, which do not concern the tables of the robot."""
+    if not snapshot.allowed:
+        return snapshot.allowed
+    return frozenset(pair for pair in snapshot.allowed if snapshot.objects.keys().isdisjoint(pair))
+
+
+@functools.lru_cache(maxsize=64)
+def _robot_tables(
+    body: RobotBody,
+    carried: tuple[AttachedObject, ...],
+    allowed: frozenset[frozenset[str]],
+    frames: FramesCode,
+    padding: Padding,
+) -> RobotTables:
+    attached = {item.name: item for item in carried}
+    groups, pairs = groups_and_pairs(body, WorldSnapshot(attached=attached, allowed=allowed))
     chain = body.chain
-    owners = (frames, tuple(groups))
-    return build_scene(
-        frames.address, chain.n, len(chain.bodies), groups, pairs, objects, padding=padding, keep_alive=owners
+    return robot_tables(
+        frames.address, chain.n, len(chain.bodies), groups, pairs, padding=padding, keep_alive=(frames, tuple(groups))
     )
 
 
@@ -51,8 +88,16 @@ def groups_and_pairs(body: RobotBody, snapshot: WorldSnapshot) -> tuple[list[Gro
     return groups, pairs
 
 
-def _allowed_bits(name: str, groups: Sequence[Group], snapshot: WorldSnapshot) -> int:
-    return sum(1 << index for index, group in enumerate(groups) if snapshot.may_touch(name, group.name))
+def _allowed_bits(robot: RobotTables, snapshot: WorldSnapshot) -> dict[str, int]:
+    """By name of an object that some group may touch: the bits of those groups."""
+    bits: dict[str, int] = {}
+    numbers = {name: index for index, name in enumerate(robot.names)} if snapshot.allowed else {}
+    for pair in snapshot.allowed:
+        for name in pair & snapshot.objects.keys():
+            for other in pair - {name}:
+                if other in numbers:
+                    bits[name] = bits.get(name, 0) | 1 << numbers[other]
+    return bits
 
 
 @functools.lru_cache(maxsize=64)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,9 @@ from ..errors import InputError
 from ..typing import Array
 from .distance import Shape
 from .fields import Octomap, PointCloud
-from .shapes import Convex, Plane, pose_matrix
+from .shapes import Convex, Plane, pose_matrices, pose_matrix
+
+SHAPES: tuple[type, ...] = get_args(Shape)
 
 
 class UnknownObject(InputError):
@@ -96,8 +99,7 @@ class World:
     def move(self, name: str, T_base_object: ArrayLike) -> None:
         pose = pose_matrix(T_base_object, "T_base_object")
         with self._lock:
-            moved = replace(self._object(name), T_base_object=pose)
-            self._edit(objects={**self._snapshot.objects, name: moved})
+            self._edit(objects={**self._snapshot.objects, name: WorldObject(name, self._object(name).shape, pose)})
 
     def remove(self, name: str) -> None:
         """Removes an object; what is attached must be detached first."""
@@ -112,8 +114,8 @@ class World:
             if not isinstance(item.name, str) or not item.name:
                 raise InputError(f"an object is named {item.name!r}; give a text that is not empty")
             _check_shape(item.name, item.shape)
-        new = {name: replace(item, T_base_object=pose_matrix(item.T_base_object, "T_base_object"))
-               for name, item in new.items()}  # fmt: skip
+        poses = pose_matrices([item.T_base_object for item in new.values()], "T_base_object")
+        new = {item.name: WorldObject(item.name, item.shape, T) for item, T in zip(new.values(), poses)}
         gone = set(remove) - new.keys()
         with self._lock:
             for name in new:
@@ -192,15 +194,15 @@ class World:
     ) -> None:
         now = self._snapshot
         self._snapshot = WorldSnapshot(
-            now.objects if objects is None else MappingProxyType(dict(objects)),
-            now.attached if attached is None else MappingProxyType(dict(attached)),
+            now.objects if objects is None else MappingProxyType(objects),
+            now.attached if attached is None else MappingProxyType(attached),
             now.allowed if allowed is None else allowed,
             now.version + 1,
         )
 
 
 def _check_shape(name: str, shape: object) -> None:
-    if not isinstance(shape, Shape):
+    if not isinstance(shape, SHAPES):
         raise InputError(
             f"object {name!r} is {type(shape).__name__}; give a Sphere, Capsule, Box, Cylinder, ConvexMesh, Plane, "
             "PointCloud or Octomap"

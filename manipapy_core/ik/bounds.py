@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ class Bounds:
     """A full turn of this element brings the arm back to where it was."""
 
 
+@functools.lru_cache(maxsize=64)
 def search_bounds(chain: Chain, limits: bool) -> Bounds:
     """The limits of the chain, or none: then revolute joints may turn freely and prismatic ones keep theirs.
 
@@ -49,6 +51,8 @@ def search_bounds(chain: Chain, limits: bool) -> Bounds:
             lower[j], upper[j] = max(lower[j], -reach), min(upper[j], reach)
         stops.append(not free)
         turning.append(turns)
+    for array in (lower, upper):
+        array.setflags(write=False)
     return Bounds(lower, upper, tuple(stops), tuple(turning))
 
 

@@ -105,6 +105,7 @@ def straight_tip_motion(
     try:
         deadline.enter(PlanPhase.GOALS)
         q = checked_start(chain, start)
+        bounds = bounds.including(q)
         world = checker.world.snapshot() if snapshot is None else snapshot
         if checker.check(q, snapshot=world):
             raise Stopped(PlanStatus.START_IN_COLLISION, f"the start collides{touching(checker, q, world)}")

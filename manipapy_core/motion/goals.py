@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import ik, lie
 from ..errors import InputError, NotFiniteError, ShapeError, UnknownJoint
 from ..ik.bounds import TURN, nearest_winding, search_bounds
+from ..jit import njit
 from ..model.chain import Chain
 from ..typing import Array
 from .deadline import Stopped
@@ -100,7 +102,7 @@ def joint_goals(
             raise InputError(f"no joint positions are named {goal.name!r}; known names: {known}")
         goal = JointGoal(goal.states[goal.name])
     if isinstance(goal, (PoseGoal, RegionGoal, TipsGoal)):
-        found = _pose_solutions(chain, goal, start, seed, SEEDS, held)
+        return _pose_solutions(chain, goal, start, seed, SEEDS, held)
     else:
         rows = checked_rows(goal.q if isinstance(goal, JointGoal) else goal, chain, "goal")
         rows = rows if held is None else np.where(held, start, rows)
@@ -109,7 +111,8 @@ def joint_goals(
         if not inside.any():
             raise Stopped(PlanStatus.GOAL_OUTSIDE_LIMITS, _beyond(chain, rows[0], "goal"))
         found = np.clip(rows[inside], chain.limits.lower, chain.limits.upper)
-    return found[np.argsort(np.linalg.norm(found - start, axis=1), kind="stable")]
+        found = found if held is None else np.where(held, start, found)
+    return found if len(found) == 1 else found[np.argsort(np.linalg.norm(found - start, axis=1), kind="stable")]
 
 
 def more_goals(
@@ -239,21 +242,28 @@ def _pose_solutions(
 def _solutions(chain: Chain, poses: Array, start: Array, seed: int, starts: int) -> Array:
     """Solutions of poses from many starts, one per pose or all for the one pose; raises `Stopped` without any."""
     first = ik.solve(chain, poses[0], q_seed=start)
-    rows = [first.q] if first.solved else []
+    rows = [first.q[None]] if first.solved else []
     if first.solved or len(poses) > 1:
         bounds = search_bounds(chain, True)
-        seeds = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
         targets = np.repeat(poses, -(-starts // len(poses)), axis=0)[:starts]
-        many = ik.solve_batch(chain, targets, q_seed=seeds)
-        wound = nearest_winding(many.q[many.solved], start, chain, bounds, True)
-        rows += list(wound)
-    if not rows:
+        many = ik.solve_batch(chain, targets, q_seed=_random_starts(chain, seed, starts))
+        rows.append(nearest_winding(many.q[many.solved], start, chain, bounds, True))
+    if not sum(map(len, rows)):
         raise Stopped(
             PlanStatus.UNREACHABLE,
             f"no joint positions reach the pose ({first.status.value}): the tip comes within "
             f"{1e3 * first.position_error:.1f} mm and {np.rad2deg(first.orientation_error):.1f}° of it",
         )
-    return _different(rows, start)
+    return _different(np.concatenate(rows), start)
+
+
+@functools.lru_cache(maxsize=64)
+def _random_starts(chain: Chain, seed: int, starts: int) -> Array:
+    """Where inverse kinematics starts, within the joint limits [rad or m], shape (starts, n); read-only."""
+    bounds = search_bounds(chain, True)
+    rows = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
+    rows.setflags(write=False)
+    return rows
 
 
 def _tips_solutions(
@@ -263,8 +273,7 @@ def _tips_solutions(
     targets = targets_of(chain, goal.poses)
     if held is None and len(targets) == 1 and targets[0].body == chain.tip_body:
         return _solutions(chain, (targets[0].T_base_body @ chain.T_body_tip)[None], start, seed, starts)
-    bounds = search_bounds(chain, True)
-    seeds = np.random.default_rng(seed).uniform(bounds.lower, bounds.upper, (starts, chain.n))
+    bounds, seeds = search_bounds(chain, True), _random_starts(chain, seed, starts).copy()
     seeds[0] = start
     moved = moved_joints(chain, targets)
     moved = moved if held is None else moved & ~held
@@ -278,16 +287,45 @@ def _tips_solutions(
             f"{turn:.1f}° away",
         )
     wound = nearest_winding(reached.q, start, chain, bounds, True)
-    return _different(list(np.where(moved, wound, start)), start)
+    return _different(np.where(moved, wound, start), start)
 
 
-def _different(rows: list[Array], start: Array) -> Array:
+def _different(rows: list[Array] | Array, start: Array) -> Array:
     """Those that differ, nearest to the start first."""
-    kept: list[Array] = []
-    for row in sorted(rows, key=lambda q: float(np.linalg.norm(q - start))):
-        if all(np.abs(row - other).max() > DUPLICATE for other in kept):
-            kept.append(row)
-    return np.array(kept)
+    table = np.ascontiguousarray(rows, dtype=np.float64).reshape(-1, start.size)
+    kept: Array = distinct_rows(table, start, DUPLICATE)
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def distinct_rows(rows, start, tolerance):  # type: ignore[no-untyped-def]
+    """Rows by their distance from the start, without those that are within the tolerance of one before."""
+    count, n = rows.shape
+    order, squares = np.empty(count, dtype=np.int64), np.empty(count)
+    for i in range(count):
+        square = 0.0
+        for j in range(n):
+            square += (rows[i, j] - start[j]) ** 2
+        at = i
+        while at > 0 and squares[order[at - 1]] > square:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at], squares[i] = i, square
+    kept, found = np.empty_like(rows), 0
+    for i in order:
+        new = True
+        for k in range(found):
+            most = 0.0
+            for j in range(n):
+                most = max(most, abs(rows[i, j] - kept[k, j]))
+            if most <= tolerance:
+                new = False
+                break
+        if new:
+            for j in range(n):
+                kept[found, j] = rows[i, j]
+            found += 1
+    return kept[:found].copy()
 
 
 def _beyond(chain: Chain, q: Array, name: str) -> str:

@@ -25,7 +25,7 @@ from .multi_tip import solve_targets, targets_of
 from .planners import constrained, rrt_connect
 from .planners.registry import Planner, find_path
 from .planners.roadmap import Roadmap
-from .planners.shortcut import TRIES, shorten
+from .planners.shortcut import TRIES, shorten, shorten_uncertain
 from .result import PlanPhase, PlanResult, PlanStatus
 from .space import PADDING, STEP, PlanningSpace
 from .timing.paths import BlendedPath, round_corners, without_repeats
@@ -116,11 +116,21 @@ def plan(
         space, goals = free_goals(checker, begin, goal, seed, padding, snapshot, kept, held)
         count = len(goals)
         deadline.enter(PlanPhase.SEARCH)
-        found = find_path(planner, space, begin, goals, seed, deadline, kept)
+        found = find_path(planner, space, begin, goals, seed, deadline, kept, certain=not shortcuts)
         path, iterations = found.path, found.iterations
         deadline.enter(PlanPhase.SMOOTHING, polyline_length(path))
-        if shortcuts:
-            path = shorten_path(space, path, tries=shortcuts, seed=seed, constraints=kept)
+        shorter = None
+        if not found.certain:
+            # Only the shortened path is checked between its samples; most are free there.
+            shorter = shorten_uncertain(space, path, tries=shortcuts, seed=seed)
+            if shorter is None:
+                deadline.enter(PlanPhase.SEARCH)
+                found = find_path(planner, space, begin, goals, seed, deadline, kept)
+                path, iterations = found.path, iterations + found.iterations
+                deadline.enter(PlanPhase.SMOOTHING, polyline_length(path))
+        if shorter is None and shortcuts:
+            shorter = shorten_path(space, path, tries=shortcuts, seed=seed, constraints=kept)
+        path = path if shorter is None else shorter
         path = without_repeats(path)
         if bounds is None:
             return _success(deadline, space, padding, path, None, None, iterations, count)
@@ -135,7 +145,7 @@ def plan(
             blended = round_corners(space, path, constraints=kept)
         deadline.enter(PlanPhase.TIME_LAW, polyline_length(path))
         trajectory, verification = timed_trajectory(
-            blended, bounds, law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period
+            blended, bounds.including(begin), law=law or TimeLaw.OPTIMAL, efforts=efforts, period=period
         )
         trajectory = replace(trajectory, joint_names=chain.joint_names)
         deadline.enter(PlanPhase.VERIFICATION, polyline_length(path))

@@ -176,7 +176,7 @@ class PlanningSpace:
 
 
 def _code_of(raw: RawChecker) -> NDArray[np.int64]:
-    return np.array([raw.edge, raw.check, raw.scene, raw.lanes], dtype=np.int64)
+    return np.array([raw.edge, raw.check, raw.scene, raw.lanes, raw.edge_onwards], dtype=np.int64)
 
 
 def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..compiler import kernels_of
 from ..dynamics import GRAVITY
 from ..errors import InputError
+from ..jit import njit
 from ..model.chain import Chain
 from ..trajectory.bounds import MotionBounds
 from ..trajectory.joint_trajectory import JointTrajectory
-from ..trajectory.spline import SUBSTEPS, Spline
+from ..trajectory.spline import SUBSTEPS, Spline, extremes_of, quintic_coefficients
 from ..typing import Array
 from .constraints.compiled import PathConstraints
+from .dense_checks import TOO_MANY, check_segments
 from .space import STEP, PlanningSpace
 
 Efforts = Callable[[Array, Array, Array], Array]
@@ -25,7 +27,7 @@ Efforts = Callable[[Array, Array, Array], Array]
 TOLERANCE = 1e-6
 """Relative to each limit."""
 POSITION_TOLERANCE = 1e-6
-"""Beyond a position limit [rad or m]: a measured start may be outside by its noise."""
+"""Beyond a position limit [rad or m]: rounding between the samples."""
 MAX_SAMPLES = 4_000_000
 CONSTRAINT_PERIOD, CONSTRAINT_STEP = 1e-3, 2e-3
 """Between two checks of path constraints [s] and [rad or m]."""
@@ -79,7 +81,8 @@ class Verification:
 
     def with_collisions(self, trajectory: JointTrajectory, space: PlanningSpace) -> Verification:
         """The same with collisions checked too."""
-        hit, samples = first_collision(Spline.of(trajectory), space)
+        lengths = np.diff(trajectory.times)
+        hit, samples = first_collision(quintic_coefficients(trajectory), lengths, space)
         return replace(self, collision_time=hit, samples=samples)
 
     def with_constraints(self, trajectory: JointTrajectory, constraints: PathConstraints) -> Verification:
@@ -113,62 +116,71 @@ def verify(
         space: Checks collisions so densely that nothing between two checks can touch.
         efforts: Inverse dynamics of the arm, if efforts are limited.
     """
-    trajectory.states()  # without velocities and accelerations it has jumps that no polynomial shows
-    spline = Spline.of(trajectory)
-    *rates, lowest, highest = spline.extremes()
-    limits = (bounds.velocity, bounds.acceleration, bounds.jerk)
-    velocity, acceleration, jerk = (float(np.max(most / limit)) for most, limit in zip(rates, limits))
-    outside = max(0.0, float(np.max(np.maximum(bounds.lower - lowest, highest - bounds.upper))))
+    coefficients, lengths = quintic_coefficients(trajectory), np.diff(trajectory.times)
+    velocity, acceleration, jerk, outside, jump = limit_ratios(
+        extremes_of(coefficients, lengths), coefficients, lengths, bounds.lower, bounds.upper, bounds.velocity,
+        bounds.acceleration, bounds.jerk,
+    )  # fmt: skip
     effort = 0.0
     if efforts is not None and np.isfinite(bounds.effort).any():
-        count = len(spline.lengths)
+        spline, count = Spline.of(trajectory), len(lengths)
         segment = np.repeat(np.arange(count), SUBSTEPS + 1)
         states = spline.within(segment, np.tile(np.arange(SUBSTEPS + 1) / SUBSTEPS, count))
         torques = efforts(*(np.ascontiguousarray(states[:, order]) for order in range(3)))
         effort = float(np.max(np.abs(torques) / bounds.effort))
-    hit, samples = (None, 0) if space is None else first_collision(spline, space)
-    return Verification(velocity, acceleration, jerk, effort, outside, jump_of(trajectory, bounds), hit, samples)
+    hit, samples = (None, 0) if space is None else first_collision(coefficients, lengths, space)
+    return Verification(velocity, acceleration, jerk, effort, outside, jump, hit, samples)
 
 
-def jump_of(trajectory: JointTrajectory, bounds: MotionBounds) -> float:
-    """Largest distance of neighbouring samples beyond what the velocity limits allow [rad or m]."""
-    steps = np.abs(np.diff(trajectory.positions, axis=0))
-    allowed = np.diff(trajectory.times)[:, None] * bounds.velocity * (1.0 + 1e-3)
-    return max(0.0, float(np.max(steps - allowed)))
+@njit(cache=True, nogil=True)
+def limit_ratios(extremes, coefficients, lengths, lower, upper, velocity, acceleration, jerk):  # type: ignore[no-untyped-def]
+    """Largest ratios of velocity, acceleration and jerk to their limits, distance beyond a position limit, and jump.
+
+    Args:
+        extremes: As `Spline.extremes` gives them, shape (5, n).
+        coefficients: Of quintics, shape (segments, 6, n).
+        lengths: Of the segments [s].
+    """
+    fastest, strongest, roughest, outside, jump = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(lower.shape[0]):
+        fastest = max(fastest, extremes[0, j] / velocity[j])
+        strongest = max(strongest, extremes[1, j] / acceleration[j])
+        roughest = max(roughest, extremes[2, j] / jerk[j])
+        outside = max(outside, lower[j] - extremes[3, j], extremes[4, j] - upper[j])
+        for i in range(lengths.shape[0]):
+            step = 0.0
+            for order in range(1, 6):
+                step += coefficients[i, order, j]
+            if not math.isfinite(step):
+                fastest = np.inf
+            jump = max(jump, abs(step) - lengths[i] * velocity[j] * (1.0 + 1e-3))
+    return fastest, strongest, roughest, outside, jump
 
 
-def first_collision(spline: Spline, space: PlanningSpace) -> tuple[float | None, int]:
+def first_collision(coefficients: Array, lengths: Array, space: PlanningSpace) -> tuple[float | None, int]:
     """Time of the first collision [s], and number of configurations checked.
 
     All segments are checked with a thicker robot first; those where it touches are checked with the robot itself.
+
+    Args:
+        coefficients: Of quintics, shape (segments, 6, n).
+        lengths: Of the segments [s], shape (segments,).
     """
-    samples, pending = 0, np.arange(len(spline.lengths))
+    samples, count = 0, len(lengths)
+    pending = np.ones(count, dtype=np.bool_)
     for robot in (space.thicker, space):
-        segment, share = dense_shares(spline, pending, robot)
-        samples += len(share)
-        hits = np.flatnonzero(robot.collides(spline.positions_within(segment, share)))
-        pending = np.unique(segment[hits])
-        if not len(hits):
+        touched = np.zeros(count, dtype=np.bool_)
+        weights, stop = robot.certifying_weights, robot is space
+        first, share, checked = check_segments(
+            robot.code, coefficients, pending, weights, STEP, touched, stop, MAX_SAMPLES, robot.work()
+        )
+        if first == TOO_MANY:
+            raise TooManySamples(int(checked))
+        samples += int(checked)
+        if first < 0:
             return None, samples
-    first = segment[hits[0]]
-    return float(spline.times[first] + share[hits[0]] * spline.lengths[first]), samples
-
-
-def dense_shares(spline: Spline, segments: NDArray[np.int64], space: PlanningSpace) -> tuple[NDArray[np.int64], Array]:
-    """Segments and shares of them, both ends included, so dense that what is free at them is free in between.
-
-    In each segment a joint moves at most by the sizes of its polynomial's terms; that bounds how far points of the arm
-    travel between two checks.
-    """
-    c = np.abs(spline.coefficients[segments, 1:])
-    ways = np.abs(np.diff(spline.positions, axis=0))[segments]
-    bound = np.minimum(ways + c[:, 1:].sum(axis=1), c.sum(axis=1))
-    joint_steps = np.linalg.norm(bound, axis=1) / STEP
-    counts = np.ceil(np.maximum(bound @ space.certifying_weights, joint_steps)).astype(np.int64) + 1
-    if counts.sum() > MAX_SAMPLES:
-        raise TooManySamples(int(counts.sum()))
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(segments, counts), within / np.repeat(np.maximum(counts - 1, 1), counts)
+        pending = touched
+    return float(lengths[:first].sum() + share * lengths[first]), samples
 
 
 class TooManySamples(InputError):

@@ -7,7 +7,7 @@ alike.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,12 @@ class MotionBounds:
     """[N m or N]; infinite where not known or not to be kept."""
     assumed: frozenset[tuple[str, str]] = frozenset()
     """Joint and quantity of limits that no description gives."""
+
+    def including(self, q: Array) -> MotionBounds:
+        """With positions as far out as q [rad or m], shape (n,): a measured start is beyond a limit by its noise."""
+        if (q >= self.lower).all() and (q <= self.upper).all():
+            return self
+        return replace(self, lower=np.minimum(self.lower, q), upper=np.maximum(self.upper, q))
 
 
 def motion_bounds(

@@ -49,6 +49,22 @@ def jerk(u: Any, c3: Any, c4: Any, c5: Any) -> Any:
     return (60.0 * c5 * u + 24.0 * c4) * u + 6.0 * c3
 
 
+def quintic_terms(delta: Any, s0: Any, s1: Any, b0: Any, b1: Any) -> tuple[Any, Any, Any, Any]:
+    """Coefficients of u² to u⁵ of a quintic from 0 to 1.
+
+    Args:
+        delta: Difference of the positions at its ends.
+        s0: Velocity at the start by u; `s1` at the end.
+        b0: Acceleration at the start by u; `b1` at the end.
+    """
+    return (
+        0.5 * b0,
+        10.0 * delta - 6.0 * s0 - 4.0 * s1 - 1.5 * b0 + 0.5 * b1,
+        -15.0 * delta + 8.0 * s0 + 7.0 * s1 + 1.5 * b0 - b1,
+        6.0 * delta - 3.0 * (s0 + s1) - 0.5 * (b0 - b1),
+    )
+
+
 def evaluate(n: int, u: Sequence[Any], rate: Sequence[Any], coefficients: Sequence[Any]) -> list[Any]:
     """Position, velocity and acceleration of n polynomials: 3×n row by row, straight-line code over any scalar.
 
@@ -99,12 +115,20 @@ def segment_coefficients(h: Array, start: Point, end: Point) -> Array:
         c[..., 2, :] = 3.0 * delta - 2.0 * s0 - s1
         c[..., 3, :] = s0 + s1 - 2.0 * delta
         return c
-    b0, b1 = a0 * h**2, a1 * h**2
-    c[..., 2, :] = 0.5 * b0
-    c[..., 3, :] = 10.0 * delta - 6.0 * s0 - 4.0 * s1 - 1.5 * b0 + 0.5 * b1
-    c[..., 4, :] = -15.0 * delta + 8.0 * s0 + 7.0 * s1 + 1.5 * b0 - b1
-    c[..., 5, :] = 6.0 * delta - 3.0 * (s0 + s1) - 0.5 * (b0 - b1)
+    for order, values in enumerate(quintic_terms(delta, s0, s1, a0 * h**2, a1 * h**2), 2):
+        c[..., order, :] = values
     return c
+
+
+def quintic_coefficients(trajectory: JointTrajectory) -> Array:
+    """Coefficients of the quintics through the points of a trajectory, as `Spline` has them, shape (m - 1, 6, n).
+
+    Args:
+        trajectory: With velocities and accelerations.
+    """
+    arrays = (np.ascontiguousarray(rows, dtype=np.float64) for rows in (trajectory.times, *trajectory.states()))
+    coefficients: Array = _quintics(*arrays)
+    return coefficients
 
 
 class Segment(NamedTuple):
@@ -220,13 +244,37 @@ class Spline:
         Accelerations and jerks are exact; velocities and positions are those at the ends of `SUBSTEPS` parts of every
         segment.
         """
-        rows = _extremes(self.coefficients, self.lengths)
+        rows = extremes_of(self.coefficients, self.lengths)
         return rows[0], rows[1], rows[2], rows[3], rows[4]
+
+
+def extremes_of(coefficients: Array, lengths: Array) -> Array:
+    """As `Spline.extremes`, of coefficients (segments, 6, n) and lengths of the segments [s], shape (5, n)."""
+    rows: Array = _extremes(coefficients, lengths)
+    return rows
 
 
 _position, _velocity, _acceleration, _jerk = (
     njit(cache=True, nogil=True)(formula) for formula in (position, velocity, acceleration, jerk)
 )
+
+
+_quintic_terms = njit(cache=True, nogil=True)(quintic_terms)
+
+
+@njit(cache=True, nogil=True)
+def _quintics(times, positions, velocities, accelerations):  # type: ignore[no-untyped-def]
+    segments, n = times.shape[0] - 1, positions.shape[1]
+    out = np.empty((segments, TERMS, n))
+    for i in range(segments):
+        h = times[i + 1] - times[i]
+        for j in range(n):
+            delta, s0, s1 = positions[i + 1, j] - positions[i, j], velocities[i, j] * h, velocities[i + 1, j] * h
+            b0, b1 = accelerations[i, j] * h**2, accelerations[i + 1, j] * h**2
+            c2, c3, c4, c5 = _quintic_terms(delta, s0, s1, b0, b1)
+            out[i, 0, j], out[i, 1, j], out[i, 2, j] = positions[i, j], s0, c2
+            out[i, 3, j], out[i, 4, j], out[i, 5, j] = c3, c4, c5
+    return out
 
 
 @njit(cache=True, nogil=True)

@@ -105,6 +105,36 @@ def test_a_start_outside_limits_is_accepted_within_the_tolerance_only(empty):
     assert plan(empty, READY["panda"], q).status is PlanStatus.GOAL_OUTSIDE_LIMITS
 
 
+@pytest.mark.parametrize("beyond", [0.0, 5e-7, 5e-6, 9e-5])
+def test_a_start_at_a_joint_limit_is_left_inwards(empty, beyond):
+    chain = empty.body.chain
+    lower, upper = chain.limits.lower, chain.limits.upper
+    for joint in range(chain.n):
+        for limit, outwards in ((upper[joint], beyond), (lower[joint], -beyond)):
+            q = READY["panda"].copy()
+            q[joint] = limit + outwards
+            if empty.collides(q):
+                continue
+            for goal in (READY["panda"], np.where(np.arange(7) == joint, limit, READY["panda"] + 0.2)):
+                result = plan(empty, q, goal)
+                assert result.success, result.message
+                rows = result.trajectory.positions
+                np.testing.assert_array_equal(rows[0], q)
+                np.testing.assert_allclose(rows[-1], goal, atol=1e-12)
+                outside = np.maximum(lower - rows, rows - upper).max(axis=1)
+                assert outside.max() <= beyond + 1e-9
+                assert np.all(np.diff(outside[outside > 1e-9]) <= 1e-9)
+
+
+def test_a_held_joint_beyond_its_limit_stays(empty):
+    chain = empty.body.chain
+    q = READY["panda"].copy()
+    q[0] = chain.limits.upper[0] + 5e-5
+    result = plan(empty, q, READY["panda"] + 0.1, joints=chain.joint_names[1:])
+    assert result.success, result.message
+    np.testing.assert_allclose(result.trajectory.positions[:, 0], q[0], rtol=0.0, atol=1e-12)
+
+
 def test_an_unreachable_pose_has_its_own_status(empty):
     T = at(0.0, 0.0, 3.0)
     result = plan(empty, READY["panda"], PoseGoal(T))

@@ -34,6 +34,7 @@ _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "check": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
     "edge": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
+    "edge_onwards": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
     "edges": (None, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, ctypes.c_double, _ADDRESS, _ADDRESS),
     "sample": (None, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
     "distances": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS),
@@ -54,7 +55,7 @@ class CheckerCode:
     """Keeps the code alive."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FramesCode:
     """Poses of the bodies of one chain, lane by lane."""
 
@@ -79,7 +80,18 @@ def checker_code() -> CheckerCode:
 
 
 def frames_code(chain: Chain) -> FramesCode:
-    """`void frames(joints, out)`: n vectors in; rotation row by row and translation of every body out."""
+    """`void frames(joints, out)`: n vectors in; rotation row by row and translation of every body out.
+
+    Made once and kept as long as the chain lives.
+    """
+    kept: FramesCode | None = chain.__dict__.get("_frames")
+    if kept is None:
+        # setdefault: of two threads that get here, both return the same code. A frozen dataclass has no setattr.
+        kept = chain.__dict__.setdefault("_frames", _frames_code(chain))
+    return kept
+
+
+def _frames_code(chain: Chain) -> FramesCode:
     mechanism, vectors = mechanism_of(chain), lanes()
     text = functools.partial(_frames_text, mechanism)
     linked = engine.link(engine.cached_object("frames", text, vectors.tag, lambda: text(vectors)))

@@ -17,7 +17,17 @@ DOUBLES = "declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.ceil.f64(
 def entry_functions(lanes: Lanes) -> str:
     popcount = f"declare i{lanes.count} @llvm.ctpop.i{lanes.count}(i{lanes.count})\n"
     return "".join(
-        [DOUBLES, popcount, _load(lanes), _prepare(lanes), _check(lanes), _edge(lanes), _edges(lanes), _sample(lanes)]
+        [
+            DOUBLES,
+            popcount,
+            _load(lanes),
+            _prepare(lanes),
+            _check(lanes),
+            _edge(lanes),
+            _edge(lanes, onwards=True),
+            _edges(lanes),
+            _sample(lanes),
+        ]
     )
 
 
@@ -95,10 +105,11 @@ def _check(lanes: Lanes) -> str:
     return code.function("i64 @check(ptr %scene, ptr %q, i64 %count, ptr %work, ptr %out)", internal=False)
 
 
-def _edge(lanes: Lanes) -> str:
+def _edge(lanes: Lanes, *, onwards: bool = False) -> str:
     """i64 edge(scene, a, b, strides, work): 1 if the straight motion from a to b collides or is not usable.
 
-    It is sampled at strides · lanes points, both ends included. The lanes are spread over the motion and advance
+    It is sampled at strides · lanes points, both ends included; `edge_onwards` leaves out a, which is known to be free,
+    so that the points are as dense as for one more of them. The lanes are spread over the motion and advance
     together, so that an obstacle anywhere is found early (W. Thomason, Z. Kingston, L. Kavraki, "Motions in
     Microseconds via Vectorized Sampling-Based Planning", ICRA 2024).
     """
@@ -108,8 +119,13 @@ def _edge(lanes: Lanes) -> str:
     joints = code.address(code.V, "%work", code.whole("%scene", Header.JOINTS_AT))
     lane_numbers = "<" + ", ".join(f"{lanes.scalar} {float(lane):e}" for lane in range(L)) + ">"
     strides = code.splat(code.let(f"sitofp i64 %strides to {lanes.scalar}"))
-    last = code.subtract(code.multiply(strides, code.constant(L)), code.constant(1.0))
+    # Numbers from 0 to the last, or from 1.
+    last = code.multiply(strides, code.constant(L))
     start = code.multiply(lane_numbers, strides)
+    if onwards:
+        start = code.add(start, code.constant(1.0))
+    else:
+        last = code.subtract(last, code.constant(1.0))
     with code.loop(0, "%strides") as stride:
         number = code.add(start, code.splat(code.let(f"sitofp i64 {stride} to {lanes.scalar}")))
         share = code.divide(number, last)
@@ -129,7 +145,8 @@ def _edge(lanes: Lanes) -> str:
         hit = code.let(f"call {code.mask} @collides(ptr %scene, ptr %work, i1 true)")
         code.return_when(code.some(hit), "i64 1")
     code.leave("i64 0")
-    return code.function("i64 @edge(ptr %scene, ptr %a, ptr %b, i64 %strides, ptr %work)", internal=False)
+    name = "edge_onwards" if onwards else "edge"
+    return code.function(f"i64 @{name}(ptr %scene, ptr %a, ptr %b, i64 %strides, ptr %work)", internal=False)
 
 
 def _edges(lanes: Lanes) -> str:

@@ -44,11 +44,13 @@ class Planner(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class FoundPath:
-    """A path that is certainly free, also between samples."""
+    """A path from a start to a goal."""
 
     path: Array
     """Corners [rad or m], shape (points, n)."""
     iterations: int
+    certain: bool = True
+    """Free between samples too."""
 
 
 def find_path(
@@ -59,6 +61,8 @@ def find_path(
     seed: int,
     deadline: Deadline,
     constraints: PathConstraints | None = None,
+    *,
+    certain: bool = True,
 ) -> FoundPath:
     """Runs a planner.
 
@@ -66,6 +70,7 @@ def find_path(
         start: Free [rad or m], shape (n,).
         goals: Free, any of them is accepted [rad or m], shape (goals, n).
         constraints: Kept by the path; the space is within their joint bands already.
+        certain: False allows a path that is free at samples only, for a caller that checks what it makes of it.
 
     Raises:
         Stopped: No path, timeout or cancellation.
@@ -94,6 +99,8 @@ def find_path(
         from .ompl import ompl_path
 
         return ompl_path(space, start, goals, deadline)
+    if not certain:
+        return uncertain_path(space, start, goals, seed, deadline)
     return first_path(space, start, goals, seed, deadline)
 
 
@@ -133,5 +140,5 @@ def uncertain_path(
             found = rrt_connect.search(space, trees, rrt_connect.SLICE, step) == rrt_connect.FOUND
         iterations += trees.iterations
         if found:
-            return FoundPath(trees.path(), iterations)
+            return FoundPath(trees.path(), iterations, certain=False)
         seed, patience = seed + RESEED, 2 * patience

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...jit import njit
 from ...typing import Array
 from ..space import RANGE, PlanningSpace
-from .edges import is_free, next_random, seed_random
+from .edges import is_free_onwards, next_random, seed_random
 
 FIRST_CAPACITY = 512
 SLICE = 1024
@@ -110,7 +110,7 @@ def first_free(code, nodes, counts, step, weights, work, counters):  # type: ign
     for goal in range(counts[1]):
         for j in range(nodes.shape[1]):
             end[j] = nodes[1, j, goal]
-        if is_free(code, begin, end, step, weights, work, counters):
+        if is_free_onwards(code, begin, end, step, weights, work, counters):
             return goal
     return -1
 
@@ -171,14 +171,14 @@ def connect(code, nodes, parents, counts, random, distances, lower, upper, reach
             sample[j] = lower[j] + (upper[j] - lower[j]) * next_random(random)
         near = nearest(nodes[tree], counts[tree], sample, distances)
         towards(nodes[tree], near, sample, reach, begin, end)
-        if not is_free(code, begin, end, step, weights, work, counters):
+        if not is_free_onwards(code, begin, end, step, weights, work, counters):
             continue
         new = add_node(nodes, parents, counts, tree, near, end)
         other = 1 - tree
         near = nearest(nodes[other], counts[other], end, distances)
         while counts[other] < capacity - 1:
             arrived = towards(nodes[other], near, end, reach, begin, ahead)
-            if not is_free(code, begin, ahead, step, weights, work, counters):
+            if not is_free_onwards(code, begin, ahead, step, weights, work, counters):
                 break
             if arrived:
                 counts[MEETING + tree] = new

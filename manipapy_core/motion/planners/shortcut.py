@@ -9,12 +9,16 @@ import numpy as np
 from ...jit import njit
 from ...typing import Array
 from ..space import STEP, PlanningSpace
-from .edges import is_free, next_random, seed_random
+from .edges import is_free_onwards, next_random, seed_random
 
 TRIES = 100
 """Random shortcuts."""
-FINER = 8.0
-"""Factor on the sampling density of the second attempt, if the first collides between its samples."""
+STEPS = (STEP, STEP / 4.0, STEP / 16.0)
+"""Joint distance of samples in each attempt, if the one before collides between its samples [rad or m]."""
+EMPTY_TRIES = 30
+"""Shortcuts one after the other that did not make the path shorter, after which no more are tried."""
+LEAST_GAIN = 1e-3
+"""Share of its length by which a shortcut must be shorter to be tried."""
 
 
 def shorten(space: PlanningSpace, path: Array, *, tries: int = TRIES, seed: int = 0) -> Array:
@@ -24,22 +28,30 @@ def shorten(space: PlanningSpace, path: Array, *, tries: int = TRIES, seed: int 
         path: Corners of a certainly free polyline [rad or m], shape (points, n).
         tries: Random shortcuts to try.
     """
-    rows = np.ascontiguousarray(path, dtype=np.float64)
-    random = np.zeros(1, dtype=np.uint64)
-    for step in (STEP, STEP / FINER):
-        seed_random(random, seed)
-        shorter, count = cut(space.code, rows, step, space.no_weights, tries, random, space.work(), space.counters)
-        if space.first_blocked(shorter[:count]) < 0:
-            return shorter[:count].copy()
-    seed_random(random, seed)
-    weights = space.certifying_weights
-    shorter, count = cut(space.code, rows, STEP, weights, tries, random, space.work(), space.counters)
-    return shorter[:count].copy()
+    shorter = shorten_uncertain(space, path, tries=tries, seed=seed)
+    return _shortened(space, path, tries, seed, STEP, space.certifying_weights) if shorter is None else shorter
+
+
+def shorten_uncertain(space: PlanningSpace, path: Array, *, tries: int = TRIES, seed: int = 0) -> Array | None:
+    """As `shorten`, of a path that is free at samples; None if what comes out is not certainly free."""
+    for step in STEPS:
+        shorter = _shortened(space, path, tries, seed, step, space.no_weights)
+        if space.first_blocked(shorter) < 0:
+            return shorter
+    return None
+
+
+def _shortened(space: PlanningSpace, path: Array, tries: int, seed: int, step: float, weights: Array) -> Array:
+    """A path that is not longer, of which shortcuts are free at samples."""
+    rows, random = np.ascontiguousarray(path, dtype=np.float64), np.zeros(1, dtype=np.uint64)
+    shorter: Array = cut(space.code, rows, step, weights, tries, random, seed, space.work(), space.counters)
+    return shorter
 
 
 @njit(cache=True, nogil=True)
-def cut(code, path, step, weights, tries, random, work, counters):  # type: ignore[no-untyped-def]
-    """Rows of which the first are the corners that are left, and how many those are."""
+def cut(code, path, step, weights, tries, random, seed, work, counters):  # type: ignore[no-untyped-def]
+    """The corners that are left."""
+    seed_random(random, seed)
     n = path.shape[1]
     begin, end = np.empty(n), np.empty(n)
     rows = np.empty((path.shape[0] + 2 * tries + 2, n))
@@ -47,17 +59,23 @@ def cut(code, path, step, weights, tries, random, work, counters):  # type: igno
         for j in range(n):
             rows[i, j] = path[i, j]
     count = skip_corners(code, rows, path.shape[0], step, weights, work, counters, begin, end)
+    empty = 0
     for _ in range(tries):
-        if count < 3:
+        if count < 3 or empty == EMPTY_TRIES:
             break
+        empty += 1
         length = polyline_length(rows, count)
         first, second = next_random(random) * length, next_random(random) * length
         i = point_at(rows, count, min(first, second), begin)
         j = point_at(rows, count, max(first, second), end)
-        if i == j or not is_free(code, begin, end, step, weights, work, counters):
+        square = 0.0
+        for k in range(n):
+            square += (end[k] - begin[k]) ** 2
+        if i == j or math.sqrt(square) > (1.0 - LEAST_GAIN) * abs(second - first):
             continue
-        count = replace_between(rows, count, i, j, begin, end)
-    return rows, count
+        if is_free_onwards(code, begin, end, step, weights, work, counters):
+            count, empty = replace_between(rows, count, i, j, begin, end), 0
+    return rows[:count].copy()
 
 
 @njit(cache=True, nogil=True)
@@ -69,7 +87,7 @@ def skip_corners(code, rows, count, step, weights, work, counters, begin, end): 
         while j > i + 1:
             for k in range(rows.shape[1]):
                 begin[k], end[k] = rows[i, k], rows[j, k]
-            if is_free(code, begin, end, step, weights, work, counters):
+            if is_free_onwards(code, begin, end, step, weights, work, counters):
                 for r in range(j, count):
                     move_row(rows, r, i + 1 + r - j)
                 count -= j - i - 1

@@ -18,7 +18,9 @@ import numpy as np
 from ...errors import InputError
 from ...typing import Array
 from ..constraints.compiled import LIMIT, PathConstraints
-from ..space import PlanningSpace
+from ..dense_checks import shrink_radii
+from ..space import STEP, PlanningSpace
+from . import curves
 
 SMALLEST_RADIUS = 1e-5
 SAME_POINT = 1e-9
@@ -35,15 +37,19 @@ class BlendedPath:
     """How far before and after each inner corner the path is curved [rad or m], shape (points - 2,)."""
 
     @cached_property
+    def _measured(self) -> tuple[Array, Array]:
+        directions, marks = curves.measured(self.corners)
+        return directions, marks
+
+    @property
     def directions(self) -> Array:
         """Unit vectors of the pieces, shape (points - 1, n)."""
-        offsets = np.diff(self.corners, axis=0)
-        return offsets / np.linalg.norm(offsets, axis=1, keepdims=True)
+        return self._measured[0]
 
-    @cached_property
+    @property
     def marks(self) -> Array:
         """Length at each corner [rad or m], shape (points,)."""
-        return np.append(0.0, np.cumsum(np.linalg.norm(np.diff(self.corners, axis=0), axis=1)))
+        return self._measured[1]
 
     @property
     def length(self) -> float:
@@ -55,35 +61,13 @@ class BlendedPath:
         Args:
             s: Lengths [rad or m], shape (N,), from 0 to `length`.
         """
-        piece = np.clip(np.searchsorted(self.marks, s, side="right") - 1, 0, len(self.directions) - 1)
-        slope = self.directions[piece]
-        q = self.corners[piece] + (s - self.marks[piece])[:, None] * slope
-        bend = np.zeros_like(q)
-        if len(self.radii):
-            corner = np.clip(np.searchsorted(0.5 * (self.marks[1:-2] + self.marks[2:-1]), s), 0, len(self.radii) - 1)
-            radius, away = self.radii[corner], s - self.marks[corner + 1]
-            near = np.flatnonzero(np.abs(away) < radius)
-            corner, radius, away = corner[near], radius[near], away[near]
-            x, after = away / radius, away > 0.0
-            turn = np.diff(self.directions, axis=0)[corner]
-            ramp = radius * (3.0 / 16.0 + x * (0.5 + x * (0.375 - x * x / 16.0)))
-            q[near] += turn * (ramp - np.where(after, away, 0.0))[:, None]
-            slope[near] += turn * (0.5 + x * (0.75 - 0.25 * x * x) - after)[:, None]
-            bend[near] = turn * (0.75 * (1.0 - x * x) / radius)[:, None]
+        q, slope, bend = curves.points_at(self.corners, self.directions, self.marks, self.radii, s)
         return q, slope, bend
 
     def grid(self, per_piece: int = 24, per_corner: int = 16) -> Array:
         """Lengths that resolve every straight and every curved piece, from 0 to `length`."""
-        limits = np.concatenate([[0.0], self.marks[1:-1] - self.radii, self.marks[1:-1] + self.radii, [self.length]])
-        limits = np.unique(limits)
-        middles, parts = 0.5 * (limits[1:] + limits[:-1]), []
-        for begin, end, middle in zip(limits[:-1], limits[1:], middles):
-            if end - begin < 1e-12:
-                continue
-            curved = np.any(np.abs(middle - self.marks[1:-1]) < self.radii)
-            count = per_corner if curved else per_piece
-            parts.append(np.linspace(begin, end, count, endpoint=False))
-        return np.append(np.concatenate(parts), self.length)
+        grid: Array = curves.resolving_grid(self.marks, self.radii, per_piece, per_corner)
+        return grid
 
 
 def without_repeats(rows: Array) -> Array:
@@ -125,15 +109,20 @@ def round_corners(
         constraints: Keeps them too, given a polyline that does.
     """
     path = BlendedPath(corners, np.minimum(largest_radii(corners), largest))
+    thick = space.thicker
+    shrink_radii(
+        thick.code, space.code, corners, path.directions, path.marks, path.radii, thick.certifying_weights,
+        space.certifying_weights, STEP, SMALLEST_RADIUS, space.work(),
+    )  # fmt: skip
+    if constraints is None or not constraints.on_poses:
+        return path
     radii = path.radii.copy()
     pending = np.arange(len(radii))
     while len(pending):
         path = BlendedPath(corners, radii.copy())
         samples = [_corner_samples(space, path, int(corner)) for corner in pending]
         rows = path.evaluate(np.concatenate(samples))[0]
-        hits = space.collides(rows)
-        if constraints is not None and constraints.on_poses:
-            hits |= constraints.worst(rows) > LIMIT
+        hits = space.collides(rows) | (constraints.worst(rows) > LIMIT)
         starts = np.append(0, np.cumsum([len(part) for part in samples]))
         blocked = [hits[a:b].any() for a, b in itertools.pairwise(starts)]
         # Close to the corner the curve is within the margin of the corner itself, which is free.

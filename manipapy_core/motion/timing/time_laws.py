@@ -22,8 +22,9 @@ from ...trajectory.joint_trajectory import JointTrajectory
 from ...typing import Array
 from ..space import PlanningSpace
 from ..verify import Efforts, Verification, verify
+from . import curves
 from .paths import BlendedPath, SplinePath
-from .topp import durations, fastest_squared_speeds
+from .topp import fastest_squared_speeds
 
 WINDOW = 0.02
 """Of the moving average [s]."""
@@ -44,23 +45,14 @@ class TimedPath:
     """All times are multiplied by this."""
 
     @cached_property
-    def _times(self) -> Array:
-        return np.append(0.0, np.cumsum(durations(self.grid, self.squared_speeds)))
-
-    @cached_property
-    def _accelerations(self) -> Array:
-        return np.diff(self.squared_speeds) / (2.0 * np.diff(self.grid))
-
-    @cached_property
-    def _integrals(self) -> Array:
-        """Of the length over time, at the times of the grid."""
-        h, v = np.diff(self._times), np.sqrt(self.squared_speeds[:-1])
-        return np.append(0.0, np.cumsum(h * (self.grid[:-1] + h * (v / 2.0 + h * self._accelerations / 6.0))))
+    def _duration(self) -> float:
+        """Before averaging and stretching [s]."""
+        return float(curves.law_duration(self.grid, self.squared_speeds))
 
     @property
     def duration(self) -> float:
         """From rest to rest [s]."""
-        return self.stretch * (float(self._times[-1]) + self.window)
+        return self.stretch * (self._duration + self.window)
 
     def slower(self, factor: float) -> TimedPath:
         """The same law with all times multiplied."""
@@ -72,21 +64,14 @@ class TimedPath:
         Args:
             times: [s], shape (N,).
         """
-        t = np.asarray(times) / self.stretch
-        ahead, behind = self._pieces(t), self._pieces(t - self.window)
-        s, v, u = ((one - other) / self.window for one, other in zip(ahead, behind))
-        return np.clip(s, 0.0, self.path.length), v / self.stretch, u / self.stretch**2
+        law = self._law(times)
+        return law[0], law[1], law[2]
 
-    def _pieces(self, t: Array) -> tuple[Array, Array, Array]:
-        """Integral of the length, length and speed of the law before averaging; at rest before and after it."""
-        last = self._times[-1]
-        inside = np.clip(t, 0.0, last)
-        piece = np.clip(np.searchsorted(self._times, inside, side="right") - 1, 0, len(self._accelerations) - 1)
-        h = inside - self._times[piece]
-        s, v, u = self.grid[piece], np.sqrt(self.squared_speeds[piece]), self._accelerations[piece]
-        integral = self._integrals[piece] + h * (s + h * (v / 2.0 + h * u / 6.0))
-        integral += np.maximum(t - last, 0.0) * self.grid[-1]
-        return integral, s + h * (v + h * u / 2.0), v + h * u
+    def _law(self, times: Array) -> Array:
+        law: Array = curves.averaged_law(
+            self.grid, self.squared_speeds, self.window, self.stretch, np.asarray(times, dtype=np.float64)
+        )
+        return law
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
         """Joint positions, velocities and accelerations, shape (N, n) each.
@@ -94,10 +79,10 @@ class TimedPath:
         Args:
             times: [s], shape (N,).
         """
-        s, v, u = self.length_at(times)
-        q, slope, bend = self.path.evaluate(s)
-        v, u = v[:, None], u[:, None]
-        return q, slope * v, slope * u + bend * v * v
+        law = self._law(times)
+        q, slope, bend = self.path.evaluate(law[0])
+        qd, qdd = curves.joint_motion(q, slope, bend, law)
+        return q, qd, qdd
 
     def sampled(self, period: float) -> JointTrajectory:
         """Samples at most a period apart, exactly at rest at both ends [s]."""
@@ -194,19 +179,16 @@ def time_optimal(path: Path, bounds: MotionBounds, efforts: Efforts | None = Non
     """The fastest law along a path, from rest to rest."""
     grid = path.grid()
     q, slope, bend = path.evaluate(grid)
-    with np.errstate(divide="ignore"):
-        ceiling = np.min((bounds.velocity / np.abs(slope)) ** 2, axis=1)
-    limit = np.broadcast_to(bounds.acceleration, q.shape)
-    rows, speeds, least, most = [slope], [bend], [-limit], [limit]
+    ceiling = curves.speed_ceilings(slope, bounds.velocity)
+    upper = np.broadcast_to(bounds.acceleration, q.shape)
+    a, b, lower = slope, bend, -upper
     if efforts is not None and np.isfinite(bounds.effort).any():
         still = np.zeros_like(q)
         holding = efforts(q, still, still)
-        rows.append(efforts(q, still, slope) - holding)
-        speeds.append(efforts(q, slope, bend) - holding)
         finite = np.where(np.isfinite(bounds.effort), bounds.effort, 1e12)
-        least.append(-finite - holding)
-        most.append(finite - holding)
-    a, b, lower, upper = (np.hstack(part) for part in (rows, speeds, least, most))
+        a = np.hstack([a, efforts(q, still, slope) - holding])
+        b = np.hstack([b, efforts(q, slope, bend) - holding])
+        lower, upper = np.hstack([lower, -finite - holding]), np.hstack([upper, finite - holding])
     x, _ = fastest_squared_speeds(grid, a, b, lower, upper, ceiling)
     jerky = np.isfinite(bounds.jerk)
     # A jerk limit is met by a window as long as the joint takes to build up its acceleration.

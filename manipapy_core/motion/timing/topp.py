@@ -9,8 +9,6 @@ from pairs of bounds.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ...errors import ManipapyError
@@ -47,9 +45,6 @@ def fastest_squared_speeds(
     grid, a, b, least, most, ceiling = (
         np.ascontiguousarray(values, dtype=np.float64) for values in (grid, a, b, least, most, ceiling)
     )
-    impossible = np.flatnonzero((least > 0.0).any(axis=1) | (most < 0.0).any(axis=1))
-    if len(impossible):
-        raise NoTimeLaw(float(grid[impossible[0]]))
     x, u = np.empty(len(grid)), np.empty(len(grid) - 1)
     stuck = int(sweep(grid, a, b, least, most, ceiling, x, u))
     if stuck >= 0:
@@ -59,13 +54,18 @@ def fastest_squared_speeds(
 
 @njit(cache=True, nogil=True)
 def sweep(grid, a, b, least, most, ceiling, x, u):  # type: ignore[no-untyped-def]
-    """Backwards, then forwards; returns where it is stuck, or -1."""
+    """Backwards, then forwards; returns where it is stuck or where standing still is not allowed, or -1."""
     N, bounds = a.shape
+    for i in range(N):
+        for k in range(bounds):
+            if least[i, k] > 0.0 or most[i, k] < 0.0:
+                return i
     slopes, levels, coupling = np.empty(4 * bounds + 2), np.empty(4 * bounds + 2), np.empty(4 * bounds + 2)
+    scratch = np.empty((4, 4 * bounds + 2))
     x[N - 1] = 0.0
     for i in range(N - 2, -1, -1):
         count = write_bounds(i, grid, a, b, least, most, x[i + 1], slopes, coupling, levels)
-        x[i] = largest_x(count, slopes, coupling, levels, ceiling[i])
+        x[i] = largest_x(count, slopes, coupling, levels, ceiling[i], scratch)
     x[0] = 0.0
     for i in range(N - 1):
         count = write_bounds(i, grid, a, b, least, most, x[i + 1], slopes, coupling, levels)
@@ -100,15 +100,14 @@ def write_bounds(i, grid, a, b, least, most, x_next, slopes, coupling, levels): 
 
 
 @njit(cache=True, nogil=True)
-def largest_x(count, slopes, coupling, levels, ceiling):  # type: ignore[no-untyped-def]
+def largest_x(count, slopes, coupling, levels, ceiling, scratch):  # type: ignore[no-untyped-def]
     """The largest x ≤ ceiling for which some u obeys all bounds: u eliminated from every pair of an upper and a lower.
 
     Bounds with u are divided by their slope first, so that a pair is one subtraction.
     """
     best = ceiling
     above = below = 0
-    upper_level, upper_coupling = np.empty(count), np.empty(count)
-    lower_level, lower_coupling = np.empty(count), np.empty(count)
+    upper_level, upper_coupling, lower_level, lower_coupling = scratch[0], scratch[1], scratch[2], scratch[3]
     for k in range(count):
         if slopes[k] > FLAT:
             upper_level[above], upper_coupling[above] = levels[k] / slopes[k], coupling[k] / slopes[k]
@@ -126,9 +125,3 @@ def largest_x(count, slopes, coupling, levels, ceiling):  # type: ignore[no-unty
             if factor * best > room:
                 best = room / factor if factor > 0.0 else best
     return max(best, 0.0)
-
-
-def durations(grid: Array, x: Array) -> Array:
-    """Time spent in each interval of constant acceleration [s], shape (N - 1,)."""
-    speeds = np.sqrt(x)
-    return np.asarray(2.0 * np.diff(grid) / np.maximum(speeds[1:] + speeds[:-1], math.sqrt(1e-300)))
