@@ -26,7 +26,7 @@ from ..typing import Array
 from .way_to_rest import set_levers
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class NearRows:
     """Speed of approach of near pairs per joint rate, and their distances."""
 
@@ -60,7 +60,7 @@ class NearRowSearch:
         self._T[len(arm.T_frame_solid) :] = self.scene.T_base_object
         most = len(arm.pairs) + len(self.scene.pairs)
         self._found, self._owner = np.empty((most, ROW)), np.empty(most, np.int64)
-        self._rows = np.empty((most, chain.n))
+        self._rows, self._distance, self._own = np.empty((most, chain.n)), np.empty(most), np.empty(most, np.bool_)
         self._centres, self._frames = np.empty((len(arm.groups), 3)), np.tile(np.eye(4), (len(chain.bodies) + 1, 1, 1))
         self._fields = WorldSnapshot(
             objects={item.name: item for item, _, _ in self.scene.fields},
@@ -86,10 +86,10 @@ class NearRowSearch:
         count = _near_rows(
             self._links.run(q), self._mechanism, scene.solids.arrays, scene.solids.bound, self._T, arm.first, arm.frame,
             arm.T_frame_solid, arm.balls, arm.pairs, arm.parts, scene.pairs, self._centres, self._frames,
-            self.influence, self.self_influence, self._found, self._owner, self._rows, self.gaps, self._by_field,
+            self.influence, self.self_influence, self._found, self._owner, self._rows, self._distance, self._own,
+            self.gaps, self._by_field,
         )  # fmt: skip
-        owner = self._owner[:count]
-        found = NearRows(self._rows[:count], self._found[:count, 0], owner < len(arm.pairs), owner)
+        found = NearRows(self._rows[:count], self._distance[:count], self._own[:count], self._owner[:count])
         return self._with_fields(q, found) if scene.fields else found
 
     def names(self, pair: int) -> tuple[str, str]:
@@ -160,7 +160,7 @@ def _is_far(solids, bound, T, part, solid, reach):  # type: ignore[no-untyped-de
 @njit(cache=True, nogil=True)
 def _near_rows(  # type: ignore[no-untyped-def]
     links, mechanism, solids, bound, T, first, frame, T_frame_solid, balls, pairs, parts, object_pairs, centres, frames,
-    influence, self_influence, found, owner, rows, gaps, by_field,
+    influence, self_influence, found, owner, rows, distance, own, gaps, by_field,
 ):  # fmt: skip
     """Writes one near point and its row per near pair, and distances of all pairs; returns how many are near."""
     levers, clear, apart, all_pairs, _, _ = gaps
@@ -185,7 +185,7 @@ def _near_rows(  # type: ignore[no-untyped-def]
     widest = 0
     for g in range(len(first) - 1):
         widest = max(widest, first[g + 1] - first[g])
-    own = np.empty((widest, 2), np.int64)
+    near_parts = np.empty((widest, 2), np.int64)
     total = 0
     for k in range(len(pairs) + len(object_pairs)):
         if k < len(pairs):
@@ -208,9 +208,9 @@ def _near_rows(  # type: ignore[no-untyped-def]
             count = 0
             for s in range(first[a], first[a + 1]):
                 if not _is_far(solids, bound, T, s, solid, reach):
-                    own[count, 0], own[count, 1] = s, solid
+                    near_parts[count, 0], near_parts[count, 1] = s, solid
                     count += 1
-            status = nearest(solids, bound, T, own, 0, count, reach, found[total], memory)
+            status = nearest(solids, bound, T, near_parts, 0, count, reach, found[total], memory)
         gap = reach if status < 0 else found[total, 0]
         if k < len(pairs):
             apart[k] = gap
@@ -237,6 +237,6 @@ def _near_rows(  # type: ignore[no-untyped-def]
                     x, y, z = y * d2 - z * d1, z * d0 - x * d2, x * d1 - y * d0
                 rows[total, dof[body]] += sign * ratio[body] * (row[1] * x + row[2] * y + row[3] * z)
                 body = parent[body]
-        owner[total] = k
+        owner[total], distance[total], own[total] = k, row[0], k < len(pairs)
         total += 1
     return total

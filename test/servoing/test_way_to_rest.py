@@ -71,7 +71,7 @@ def test_no_point_of_the_arm_moves_farther_between_two_configurations_than_allow
     arm_servo = ArmServo(Checker(body(arm), world))
     search = NearRowSearch(body(arm), world.snapshot(), 0.12, 0.05)
     groups, compared = search.scene.arm.groups, 0
-    for _ in range(40):
+    for _ in range(60):
         state, out = moving_state(arm_servo, rng)
         _, path = way(arm_servo, search, state, out)
         critical = [group.name for group, gap in zip(groups, search.gaps[1]) if group.frame > 0 and gap < 0.02]
