@@ -21,6 +21,10 @@ HOME = {
     "ur5": np.array([0.0, -1.2, 1.2, -1.57, -1.57, 0.0]),
     "panda": np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]),
 }
+NEAR = 0.06
+"""Distance within which PyBullet is asked for distances [m]."""
+REACH = 1.5
+"""No point of these arms is farther from any of their axes [m]."""
 CLEAR = 0.03
 """Distance between the arm and the obstacles at the start of a stream [m]."""
 
@@ -90,6 +94,7 @@ class Judge:
             if pybullet.getCollisionShapeData(self._arm, link, physicsClientId=self._client)
         ]  # fmt: skip
         self._boxes: list[int] = []
+        self._known: dict[tuple, tuple[Array, float]] = {}
         self._pairs: list[tuple[int, int]] = []
         self._set(home)
         for i, a in enumerate(shaped):
@@ -100,6 +105,7 @@ class Judge:
 
     def place(self, boxes: list[tuple[Array, Array]]) -> None:
         """The obstacles of a scene, in place of those before."""
+        self._known = {}
         for box in self._boxes:
             pybullet.removeBody(box, physicsClientId=self._client)
         self._boxes = []
@@ -114,11 +120,18 @@ class Judge:
     def contacts(self, q: Array) -> int:
         """Pairs that overlap."""
         self._set(q)
-        hits = 0
-        for box in self._boxes:
-            found = pybullet.getClosestPoints(self._arm, box, 0.0, physicsClientId=self._client)
-            hits += any(point[8] < 0.0 and point[3] in self._moving for point in found)
-        return hits + sum(self._near(self._arm, self._arm, a, b, 0.0) for a, b in self._pairs)
+        boxes = sum(self._overlap(q, ("box", box), self._arm, box) for box in self._boxes)
+        return boxes + sum(self._overlap(q, pair, self._arm, self._arm, *pair) for pair in self._pairs)
+
+    def _overlap(self, q: Array, key: tuple, first: int, second: int, *links: int) -> bool:
+        """Whether two bodies overlap; PyBullet is not asked again until the arm has moved by their last distance."""
+        at, apart = self._known.get(key, (q, 0.0))
+        if np.abs(q - at).sum() * REACH < apart:
+            return False
+        found = pybullet.getClosestPoints(first, second, NEAR, *links, physicsClientId=self._client)
+        apart = min((point[8] for point in found if links or point[3] in self._moving), default=NEAR)
+        self._known[key] = q, apart
+        return bool(apart < 0.0)
 
     def _near(self, first: int, second: int, a: int, b: int, distance: float) -> bool:
         found = pybullet.getClosestPoints(first, second, distance, a, b, physicsClientId=self._client)
