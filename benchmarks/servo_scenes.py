@@ -94,7 +94,6 @@ class Judge:
             if pybullet.getCollisionShapeData(self._arm, link, physicsClientId=self._client)
         ]  # fmt: skip
         self._boxes: list[int] = []
-        self._known: dict[tuple, tuple[Array, float]] = {}
         self._pairs: list[tuple[int, int]] = []
         self._set(home)
         for i, a in enumerate(shaped):
@@ -105,7 +104,6 @@ class Judge:
 
     def place(self, boxes: list[tuple[Array, Array]]) -> None:
         """The obstacles of a scene, in place of those before."""
-        self._known = {}
         for box in self._boxes:
             pybullet.removeBody(box, physicsClientId=self._client)
         self._boxes = []
@@ -116,22 +114,28 @@ class Judge:
             self._boxes.append(
                 pybullet.createMultiBody(0, shape, basePosition=at.tolist(), physicsClientId=self._client)
             )
+        count = len(self._boxes) + len(self._pairs)
+        self._at, self._apart = np.zeros((count, len(self._joints))), np.full(count, -1.0)
 
     def contacts(self, q: Array) -> int:
-        """Pairs that overlap."""
-        self._set(q)
-        boxes = sum(self._overlap(q, ("box", box), self._arm, box) for box in self._boxes)
-        return boxes + sum(self._overlap(q, pair, self._arm, self._arm, *pair) for pair in self._pairs)
+        """Pairs that overlap; PyBullet is not asked again for a pair until the arm can have moved by its distance."""
+        asked = np.flatnonzero(np.abs(q - self._at).sum(axis=1) * REACH >= self._apart)
+        if len(asked):
+            self._set(q)
+        for k in asked.tolist():
+            self._at[k], self._apart[k] = q, self._distance(k)
+        return int((self._apart < 0.0).sum())
 
-    def _overlap(self, q: Array, key: tuple, first: int, second: int, *links: int) -> bool:
-        """Whether two bodies overlap; PyBullet is not asked again until the arm has moved by their last distance."""
-        at, apart = self._known.get(key, (q, 0.0))
-        if np.abs(q - at).sum() * REACH < apart:
-            return False
-        found = pybullet.getClosestPoints(first, second, NEAR, *links, physicsClientId=self._client)
-        apart = min((point[8] for point in found if links or point[3] in self._moving), default=NEAR)
-        self._known[key] = q, apart
-        return bool(apart < 0.0)
+    def _distance(self, k: int) -> float:
+        """Of a pair, boxes first, as far as it is within `NEAR`."""
+        links: tuple[int, ...] = ()
+        second = self._arm
+        if k < len(self._boxes):
+            second = self._boxes[k]
+        else:
+            links = self._pairs[k - len(self._boxes)]
+        found = pybullet.getClosestPoints(self._arm, second, NEAR, *links, physicsClientId=self._client)
+        return float(min((point[8] for point in found if links or point[3] in self._moving), default=NEAR))
 
     def _near(self, first: int, second: int, a: int, b: int, distance: float) -> bool:
         found = pybullet.getClosestPoints(first, second, distance, a, b, physicsClientId=self._client)
