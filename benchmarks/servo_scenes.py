@@ -21,6 +21,10 @@ HOME = {
     "ur5": np.array([0.0, -1.2, 1.2, -1.57, -1.57, 0.0]),
     "panda": np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]),
 }
+NEAR = 0.06
+"""Distance within which PyBullet is asked for distances [m]."""
+REACH = 1.5
+"""No point of these arms is farther from any of their axes [m]."""
 CLEAR = 0.03
 """Distance between the arm and the obstacles at the start of a stream [m]."""
 
@@ -110,15 +114,28 @@ class Judge:
             self._boxes.append(
                 pybullet.createMultiBody(0, shape, basePosition=at.tolist(), physicsClientId=self._client)
             )
+        count = len(self._boxes) + len(self._pairs)
+        self._at, self._apart = np.zeros((count, len(self._joints))), np.full(count, -1.0)
 
     def contacts(self, q: Array) -> int:
-        """Pairs that overlap."""
-        self._set(q)
-        hits = 0
-        for box in self._boxes:
-            found = pybullet.getClosestPoints(self._arm, box, 0.0, physicsClientId=self._client)
-            hits += any(point[8] < 0.0 and point[3] in self._moving for point in found)
-        return hits + sum(self._near(self._arm, self._arm, a, b, 0.0) for a, b in self._pairs)
+        """Pairs that overlap; PyBullet is not asked again for a pair until the arm can have moved by its distance."""
+        asked = np.flatnonzero(np.abs(q - self._at).sum(axis=1) * REACH >= self._apart)
+        if len(asked):
+            self._set(q)
+        for k in asked.tolist():
+            self._at[k], self._apart[k] = q, self._distance(k)
+        return int((self._apart < 0.0).sum())
+
+    def _distance(self, k: int) -> float:
+        """Of a pair, boxes first, as far as it is within `NEAR`."""
+        links: tuple[int, ...] = ()
+        second = self._arm
+        if k < len(self._boxes):
+            second = self._boxes[k]
+        else:
+            links = self._pairs[k - len(self._boxes)]
+        found = pybullet.getClosestPoints(self._arm, second, NEAR, *links, physicsClientId=self._client)
+        return float(min((point[8] for point in found if links or point[3] in self._moving), default=NEAR))
 
     def _near(self, first: int, second: int, a: int, b: int, distance: float) -> bool:
         found = pybullet.getClosestPoints(first, second, distance, a, b, physicsClientId=self._client)

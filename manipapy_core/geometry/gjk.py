@@ -244,12 +244,22 @@ def core_distance(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[n
     Ends as soon as the cores are proved to be farther apart than the limit; then the distance is that lower bound and
     the points are not the nearest. Returns 1 if the cores overlap.
     """
+    n = memory[2][3]
+    n[0], n[1], n[2] = T_j[0, 3] - T_i[0, 3], T_j[1, 3] - T_i[1, 3], T_j[2, 3] - T_i[2, 3]
+    return _core_distance_from(solids, i, T_i, j, T_j, limit, out, memory)
+
+
+@njit(cache=True, nogil=True)
+def _core_distance_from(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[no-untyped-def]
+    """The same, from the direction in the memory."""
     rows, shares, scratch, share = memory
     v, a, b, n = scratch[0], scratch[1], scratch[2], scratch[3]
     count, square = 0, np.inf
-    n[0], n[1], n[2] = T_j[0, 3] - T_i[0, 3], T_j[1, 3] - T_i[1, 3], T_j[2, 3] - T_i[2, 3]
-    if _dot(n, n) < 1e-12:
-        n[0] = 1.0
+    size = _dot(n, n) ** 0.5
+    if size < 1e-6:
+        n[0], n[1], n[2], size = 1.0, 0.0, 0.0, 1.0
+    for r in range(3):
+        n[r] /= size
     lower = 0.0
     for _ in range(ITERATIONS):
         farthest(solids, i, T_i, n, a)
@@ -257,7 +267,15 @@ def core_distance(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[n
             n[r] = -n[r]
         farthest(solids, j, T_j, n, b)
         wx, wy, wz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-        if count > 0:
+        if count == 0:
+            lower = -(n[0] * wx + n[1] * wy + n[2] * wz)
+            if lower > limit:
+                out[0] = lower
+                for r in range(3):
+                    out[1 + r], out[4 + r], out[7 + r] = -n[r], a[r], b[r]
+                return 0
+            lower = max(lower, 0.0)
+        else:
             length = square**0.5
             lower = max(lower, (v[0] * wx + v[1] * wy + v[2] * wz) / length)
             if length - lower <= TOLERANCE or lower > limit:
@@ -320,8 +338,19 @@ def separation(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[no-u
 
     Beyond the limit the distance is a lower bound and the rest is not exact.
     """
+    n = memory[2][3]
+    n[0], n[1], n[2] = T_j[0, 3] - T_i[0, 3], T_j[1, 3] - T_i[1, 3], T_j[2, 3] - T_i[2, 3]
+    separation_from(solids, i, T_i, j, T_j, limit, out, memory)
+
+
+@njit(cache=True, nogil=True)
+def separation_from(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[no-untyped-def]
+    """The same, searched from the direction in the memory (the fourth row of its third array), as of a moment before.
+
+    Solids that it separates by more than the limit are proved apart at once.
+    """
     balls = solids[4][i] + solids[4][j]
-    if core_distance(solids, i, T_i, j, T_j, limit + balls, out, memory):
+    if _core_distance_from(solids, i, T_i, j, T_j, limit + balls, out, memory):
         n, best, trial = memory[2][4], np.empty(10), np.empty(10)
         best[0] = -np.inf
         for k in range(len(DIRECTIONS)):

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from ..compiler import kernels_of
 from ..geometry import RobotBody, WorldSnapshot
 from ..geometry.body import link_frames
-from ..geometry.gjk import BOX, CYLINDER, new_memory
+from ..geometry.gjk import BOX, CYLINDER, copy_row, new_memory, separation_from
 from ..geometry.table_builder import groups_and_pairs
 from ..jit import njit
 from ..polytopes.constraints import obstacle_rows
 from ..polytopes.near_points import TOUCHING_RADIUS, near_points
-from ..polytopes.near_search import ROW, nearest, place
+from ..polytopes.near_search import ROW, ball_gap, place
 from ..polytopes.near_tables import SceneTables, scene_tables
 from ..typing import Array
 from .way_to_rest import set_levers
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class NearRows:
     """Speed of approach of near pairs per joint rate, and their distances."""
 
@@ -60,7 +60,12 @@ class NearRowSearch:
         self._T[len(arm.T_frame_solid) :] = self.scene.T_base_object
         most = len(arm.pairs) + len(self.scene.pairs)
         self._found, self._owner = np.empty((most, ROW)), np.empty(most, np.int64)
-        self._rows = np.empty((most, chain.n))
+        self._rows, self._distance, self._own = np.empty((most, chain.n)), np.empty(most), np.empty(most, np.bool_)
+        # Of every pair of parts, and of every part and object, as found last; none at first.
+        objects = len(self.scene.T_base_object)
+        self._parts = np.column_stack([arm.parts, np.arange(len(arm.parts))])
+        self._directions = np.zeros((len(arm.parts) + len(arm.T_frame_solid) * objects, 3))
+        self._winners = np.full(most, -1, np.int64)
         self._centres, self._frames = np.empty((len(arm.groups), 3)), np.tile(np.eye(4), (len(chain.bodies) + 1, 1, 1))
         self._fields = WorldSnapshot(
             objects={item.name: item for item, _, _ in self.scene.fields},
@@ -85,11 +90,11 @@ class NearRowSearch:
         scene, arm = self.scene, self.scene.arm
         count = _near_rows(
             self._links.run(q), self._mechanism, scene.solids.arrays, scene.solids.bound, self._T, arm.first, arm.frame,
-            arm.T_frame_solid, arm.balls, arm.pairs, arm.parts, scene.pairs, self._centres, self._frames,
-            self.influence, self.self_influence, self._found, self._owner, self._rows, self.gaps, self._by_field,
+            arm.T_frame_solid, arm.balls, arm.pairs, self._parts, scene.pairs, self._centres, self._frames,
+            self.influence, self.self_influence, self._found, self._owner, self._rows, self._distance, self._own,
+            self._directions, self._winners, self.gaps, self._by_field,
         )  # fmt: skip
-        owner = self._owner[:count]
-        found = NearRows(self._rows[:count], self._found[:count, 0], owner < len(arm.pairs), owner)
+        found = NearRows(self._rows[:count], self._distance[:count], self._own[:count], self._owner[:count])
         return self._with_fields(q, found) if scene.fields else found
 
     def names(self, pair: int) -> tuple[str, str]:
@@ -158,9 +163,43 @@ def _is_far(solids, bound, T, part, solid, reach):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
+def _nearest(solids, bound, T, parts, start, end, reach, directions, winner, out, trial, memory):  # type: ignore[no-untyped-def]
+    """Writes the nearest points of some pairs of parts; returns their distance, or the reach if that is less.
+
+    Args:
+        parts: Both solids and the row of `directions`, shape (pairs, 3).
+        directions: Of the cycle before; the search goes on from them, and those found are written there.
+        winner: Row of `directions` of the pair that was nearest in the cycle before; it is likely to be so again, and
+            the others are then proved to be farther by one direction.
+
+    Returns:
+        The distance, and the new winner.
+    """
+    least, n, before = reach, memory[2][3], winner
+    for turn in range(2):
+        for p in range(start, end):
+            i, j, at = parts[p, 0], parts[p, 1], parts[p, 2]
+            if (at == before) != (turn == 0) or ball_gap(bound, T, i, j) >= least:
+                continue
+            for r in range(3):
+                n[r] = directions[at, r]
+            if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
+                for r in range(3):
+                    n[r] = T[j, r, 3] - T[i, r, 3]
+            separation_from(solids, i, T[i], j, T[j], least, trial, memory)
+            for r in range(3):
+                directions[at, r] = trial[1 + r]
+            if trial[0] < least:
+                least, winner = trial[0], at
+                copy_row(trial, out)
+    return least, winner
+
+
+@njit(cache=True, nogil=True)
 def _near_rows(  # type: ignore[no-untyped-def]
     links, mechanism, solids, bound, T, first, frame, T_frame_solid, balls, pairs, parts, object_pairs, centres, frames,
-    influence, self_influence, found, owner, rows, gaps, by_field,
+    influence, self_influence, found, owner, rows, distance, own, directions,
+    winners, gaps, by_field,
 ):  # fmt: skip
     """Writes one near point and its row per near pair, and distances of all pairs; returns how many are near."""
     levers, clear, apart, all_pairs, _, _ = gaps
@@ -185,7 +224,8 @@ def _near_rows(  # type: ignore[no-untyped-def]
     widest = 0
     for g in range(len(first) - 1):
         widest = max(widest, first[g + 1] - first[g])
-    own = np.empty((widest, 2), np.int64)
+    near_parts = np.empty((widest, 3), np.int64)
+    trial = np.empty(ROW)
     total = 0
     for k in range(len(pairs) + len(object_pairs)):
         if k < len(pairs):
@@ -196,7 +236,10 @@ def _near_rows(  # type: ignore[no-untyped-def]
             apart[k] = gap
             if gap > reach:
                 continue
-            status = nearest(solids, bound, T, parts, pairs[k, 2], pairs[k, 3], reach, found[total], memory)
+            start, end = pairs[k, 2], pairs[k, 3]
+            gap, winners[k] = _nearest(
+                solids, bound, T, parts, start, end, reach, directions, winners[k], found[total], trial, memory
+            )
         else:
             a, solid = object_pairs[k - len(pairs), 0], objects_at + object_pairs[k - len(pairs), 1]
             reach, body_b = influence, -1
@@ -208,15 +251,17 @@ def _near_rows(  # type: ignore[no-untyped-def]
             count = 0
             for s in range(first[a], first[a + 1]):
                 if not _is_far(solids, bound, T, s, solid, reach):
-                    own[count, 0], own[count, 1] = s, solid
+                    near_parts[count, 0], near_parts[count, 1] = s, solid
+                    near_parts[count, 2] = len(parts) + s * (len(T) - objects_at) + solid - objects_at
                     count += 1
-            status = nearest(solids, bound, T, own, 0, count, reach, found[total], memory)
-        gap = reach if status < 0 else found[total, 0]
+            gap, winners[k] = _nearest(
+                solids, bound, T, near_parts, 0, count, reach, directions, winners[k], found[total], trial, memory
+            )
         if k < len(pairs):
             apart[k] = gap
         else:
             clear[a] = min(clear[a], gap)
-        if status < 0:
+        if gap >= reach:
             continue
         row = found[total]
         for j in range(rows.shape[1]):
@@ -237,6 +282,6 @@ def _near_rows(  # type: ignore[no-untyped-def]
                     x, y, z = y * d2 - z * d1, z * d0 - x * d2, x * d1 - y * d0
                 rows[total, dof[body]] += sign * ratio[body] * (row[1] * x + row[2] * y + row[3] * z)
                 body = parent[body]
-        owner[total] = k
+        owner[total], distance[total], own[total] = k, row[0], k < len(pairs)
         total += 1
     return total

@@ -24,17 +24,15 @@ from ..polytopes.joint_set import NotSolved
 from ..typing import Array
 from . import stops
 from .constrained_step import SOLVED, minimise
+from .cycle import CHECKED_AT_ONCE, Outcome, advance, bound_again, jog_velocity, take_stop, tip_velocity
 from .near_rows import NearRows, NearRowSearch
 from .servo_types import JointJog, PoseTarget, ServoCommand, ServoSettings, ServoStatus, ServoStep, TwistCommand
-from .step_bounds import at_limit, bounded, candidate, free_velocity, most_missing
-from .tip_task import TipTask, TipTasks, move_path, rotation_log, scaled_twist
+from .tip_task import PROBE, rotation_log
 from .way_to_rest import MOST_SAMPLES
 
 AT_REST = 1e-9
 ROUNDING = 1e-7
 """Position limits are kept with this margin [rad or m]."""
-LIMIT_SHARE = 0.8
-"""Share of the speed from which a joint could still stop before its position limit."""
 SELF_PADDING = 1.8e-3
 """What links are padded by towards each other, each of two, where a way to rest is checked [m]."""
 RESERVE = 1e-3
@@ -43,16 +41,13 @@ STOP_POINTS = np.array([0.1, 0.25, 0.45, 0.7, 1.0])
 """Shares of a stop at which a trajectory has points."""
 SHORTEST_TRAJECTORY = 0.1
 """A trajectory ends no sooner than this after its cycle [s]: it must not be over when it arrives."""
-MANY_SAMPLES = MOST_SAMPLES // 2
-"""Configurations of a way to rest from which on the arm becomes no faster."""
-NEARLY_AT_REST = 0.04
-"""Share of the velocity limits below which an arm that is next to an obstacle may set out to leave it."""
 SLOW = 1e-3
 """Joint speed below which all joints stop at once [rad/s or m/s]."""
 HELD_AFTER = 0.1
 """Rest despite a command for this long is reported [s]."""
 REACHED = 1e-4, 1e-3
 """Distances to a pose target that count as reached [m, rad]."""
+NO_ROWS = np.zeros(0, np.int64)
 
 
 class ArmServo:
@@ -77,25 +72,34 @@ class ArmServo:
         unknown = self.acceleration / TIME_TO_ACCELERATION
         self.jerk: Array = np.where(np.isfinite(limits.jerk), share * limits.jerk, unknown)
         """[rad/s³ or m/s³], shape (n,); where unknown, full acceleration after 0.1 s."""
-        self._lower, self._upper = limits.lower + ROUNDING, limits.upper - ROUNDING
-        self._tasks = TipTasks(self.chain, self.settings, self.speed, self.acceleration)
-        self._forward = kernels_of(self.chain).forward
-        n = self.chain.n
+        self._limits = (
+            limits.lower + ROUNDING, limits.upper - ROUNDING, self.speed, self.acceleration, self.jerk,
+        )  # fmt: skip
+        n, s, kernels = self.chain.n, self.settings, kernels_of(self.chain)
+        self._forward, self._jacobians_at = kernels.forward, kernels.body_jacobian.entries(np.dtype(np.float64)).batch
+        # The configuration itself, then one beside it for every joint.
+        self._probe_steps = PROBE * np.concatenate([np.zeros((1, n)), np.eye(n)])
+        self._probes, self._jacobians = np.empty((n + 1, n)), np.empty((n + 1, 6, n))
         self._state: Array = np.zeros((3, n))
         self._next: Array = np.zeros((3, n))
-        self._low, self._high, self._path = np.zeros(n), np.zeros(n), np.zeros((MOST_SAMPLES, n))
+        self._path, self._hits = np.zeros((MOST_SAMPLES, n)), np.zeros(CHECKED_AT_ONCE, np.bool_)
         self._still, self._samples = np.zeros(n), 0
-        self._free, self._wanted = np.zeros(n), np.zeros(6)
-        s = self.settings
-        self._pull_gains = np.array([s.posture_gain, s.clearance_gain, s.posture_speed, s.influence, s.self_influence])
-        world, own = self.settings.padding - RESERVE, 2.0 * (SELF_PADDING - RESERVE)
+        # As `cycle.tip_velocity` describes them.
+        self._memory = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(6), np.zeros(6)
+        self._programs: dict[int, tuple[Array, ...]] = {}
+        self._speeds = np.array([s.angular_speed, s.linear_speed])
+        self._gains = (
+            np.array([s.length, s.singular_threshold, s.path_gain, s.path_tolerance, s.path_leash]),
+            np.array([s.posture_gain, s.clearance_gain, s.posture_speed, s.influence, s.self_influence]),
+            np.array([s.approach_rate, s.security, s.self_security, s.retreat_speed]),
+        )
+        world, own = s.padding - RESERVE, 2.0 * (SELF_PADDING - RESERVE)
         self._allowed = np.array([RESERVE, 2.0 * world, 2.0 * RESERVE, 2.0 * own])
-        self._snapshot = checker.world.snapshot()
-        self._search = self._new_search(self._snapshot)
+        self._use(checker.world.snapshot())
         middle = 0.5 * (limits.lower + limits.upper)
         self.posture: Array = np.where(np.isfinite(middle), middle, 0.0)
         """Configuration that joints tend to which the tip leaves free [rad or m], shape (n,)."""
-        self._reference: Array | None = None
+        self._reference, self._has_reference = np.eye(4), False
         self._backing = False
         self._held_for = 0.0
         self.reset(np.zeros(n) if q is None else q)
@@ -151,7 +155,7 @@ class ArmServo:
         moving = np.zeros(self.chain.n) if qd is None else _finite(qd, "qd", (self.chain.n,))
         self._state[0], self._state[1], self._state[2] = here, np.clip(moving, -self.speed, self.speed), 0.0
         self._before, self._dt = self._state.copy(), 0.004
-        self._reference, self._held_for, self._backing, self._samples = None, 0.0, False, 0
+        self._has_reference, self._held_for, self._backing, self._samples = False, 0.0, False, 0
 
     def warm_up(self) -> None:
         """Compiles every part of a cycle ahead of the first command, which may take ten seconds once; then resets."""
@@ -166,11 +170,8 @@ class ArmServo:
 
     def see(self, snapshot: WorldSnapshot) -> None:
         """Uses another snapshot of the world from the next cycle on; takes milliseconds if it is a new one."""
-        if snapshot is self._snapshot:
-            return
-        self._bare.scene(snapshot)
-        self._padded.scene(snapshot)
-        self._search, self._snapshot = self._new_search(snapshot), snapshot
+        if snapshot is not self._snapshot:
+            self._use(snapshot)
 
     def step(self, command: ServoCommand | None, dt: float) -> ServoStep:
         """One cycle.
@@ -186,7 +187,7 @@ class ArmServo:
             raise InputError(f"dt is {dt}; give a time above 0 and below 0.1 s")
         if isinstance(command, JointJog) and np.shape(command.velocities) != (self.chain.n,):
             raise ShapeError("velocities", f"({self.chain.n},)", np.shape(command.velocities))
-        self._before, self._dt = self._state.copy(), dt
+        self._before[...], self._dt = self._state, dt
         if command is None or command.is_zero:
             return self._rest(dt, ServoStatus.IDLE if self.at_rest else ServoStatus.STOPPING)
         q, pose = self._state[0], self._forward.run(self._state[0])
@@ -196,91 +197,71 @@ class ArmServo:
                 return self._rest(dt, ServoStatus.REACHED)
         elif isinstance(command, TwistCommand):
             twist = command.in_base(pose[:3, :3])
-        near = self._search.rows(q)
-        stops.speeds_towards_limits(
-            q, self._lower, self._upper, self.speed, self.acceleration, self.jerk, LIMIT_SHARE, self._low, self._high
-        )
-        task: TipTask | None = None
+        near, jogs = self._search.rows(q), isinstance(command, JointJog)
+        arrays, program = (near.rows, near.distance, near.own), self._program_for(near)
         if isinstance(command, JointJog):
-            qd, scale, active = self._jog(np.asarray(command.velocities, dtype=np.float64), near)
+            velocities = np.asarray(command.velocities, dtype=np.float64)
+            scale, kept, worst, missing = jog_velocity(
+                self._state, velocities, arrays, self._limits, self._gains, self._memory, program
+            )
+            is_lost = False
         else:
-            holds_path = isinstance(command, TwistCommand)
-            qd, scale, active, task = self._move_tip(twist, pose, near, holds_path, dt)
-        worst = self._too_near(near)
-        if worst is not None:
+            np.add(q, self._probe_steps, out=self._probes)
+            self._jacobians_at(self._probes, self._jacobians)
+            scale, is_lost, kept, worst, missing = tip_velocity(
+                self._state, pose, self._jacobians, twist, self._speeds, self._reference, self._has_reference, arrays,
+                self._limits, self.posture, self._gains, self._memory, program,
+            )  # fmt: skip
+        qd = program[-1]
+        qd, active = (qd, NO_ROWS) if kept else self._nearest_velocity(program, arrays)
+        self._backing = missing > 0.0 and (self._backing or self._held_for > HELD_AFTER)
+        if self._backing:
             # Each joint by itself leads away, also while the joints stop one after the other.
             row = near.rows[worst]
             qd, active = -self.settings.retreat_speed * row / max(float(row @ row), 1e-4), np.array([worst])
-        step = self._advance(qd, not isinstance(command, JointJog), near, dt)
+        self._has_reference = isinstance(command, TwistCommand) and not len(active)
+        step = self._advance(qd, not jogs, near, dt, pose)
         step.scale = scale
-        return self._explained(step, near, active, task, isinstance(command, PoseTarget), dt)
+        return self._explained(step, near, active, is_lost, isinstance(command, PoseTarget), dt)
 
     # Parts of a cycle.
 
     def _rest(self, dt: float, status: ServoStatus) -> ServoStep:
-        self._reference, self._held_for = None, 0.0
-        if np.abs(self._state[1]).max() < SLOW or not self._slow_down(dt):
-            self._take_stop(dt)
-        return ServoStep(status, *(row.copy() for row in self._state))
+        self._has_reference, self._held_for = False, 0.0
+        if np.abs(self._state[1]).max() < SLOW:
+            take_stop(self._state, self.acceleration, self.jerk, dt, self._next)
+        else:
+            # All joints slow down in proportion, so that the tip goes on in its direction.
+            self._advance(self._still.copy(), True, self._search.rows(self._state[0]), dt, self._reference)
+        state = self._state.copy()
+        return ServoStep(status, state[0], state[1], state[2])
 
-    def _slow_down(self, dt: float) -> bool:
-        """Slows all joints down in proportion, so that the tip goes on in its direction; False if that is not free."""
-        near = self._search.rows(self._state[0])
-        if self._candidate(self._still, True, dt) >= 0 or not self._stop_is_free(near):
-            return False
-        self._state, self._next = self._next, self._state
-        return True
-
-    def _jog(self, wanted: Array, near: NearRows) -> tuple[Array, float, NDArray[np.int64]]:
-        scale = min(1.0, 1.0 / float(np.max(np.abs(wanted) / self.speed)))
-        self._reference = None
-        qd, active = self._nearest_velocity(np.eye(self.chain.n), -scale * wanted, near)
-        return qd, scale, active
-
-    def _move_tip(
-        self, twist: Array, pose: Array, near: NearRows, holds_path: bool, dt: float
-    ) -> tuple[Array, float, NDArray[np.int64], TipTask]:
-        """Velocity for a twist in base axes, share of it that is within limits, active rows, and the task."""
-        too_fast = scaled_twist(twist, self.settings.angular_speed, self.settings.linear_speed, self._wanted)
-        if not holds_path:
-            self._reference = None
-        elif self._reference is None:
-            self._reference = pose.copy()
-        reference = pose if self._reference is None else self._reference
-        task = self._tasks.task(self._state[0], self._state[1], pose, self._wanted, reference, self._pull(near))
-        qd, active = self._nearest_velocity(task.H, task.f, near)
-        if self._reference is not None:
-            if len(active) or at_limit(qd, self._low, self._high, self.speed) >= 0:
-                self._reference = None  # what stands in the way decides on the path
-            else:
-                move_path(pose, self._reference, self._wanted, task.J, qd, self._tasks.gains, dt)
-        return qd, task.fit / too_fast, active, task
-
-    def _nearest_velocity(self, H: Array, f: Array, near: NearRows) -> tuple[Array, NDArray[np.int64]]:
-        """Minimises ½ vᵀ H v + fᵀ v over the allowed velocities; with the active rows."""
-        s, n = self.settings, self.chain.n
-        # Nearer than the security distance the arm backs off, unless that is impossible: between two obstacles, say.
-        for retreat in (s.retreat_speed, 0.0):
-            A, lower, upper, qd, free = bounded(
-                H, f, near.rows, near.distance, near.own, self._low, self._high,
-                s.approach_rate, s.security, s.self_security, retreat,
+    def _program_for(self, near: NearRows) -> tuple[Array, ...]:
+        """Memory for the quadratic program of a cycle: H, f, rows, their bounds, and the minimum."""
+        n, count = self.chain.n, len(near.rows)
+        if count not in self._programs:
+            self._programs[count] = (
+                np.empty((n, n)), np.empty(n), np.empty((count, n)), np.empty(n + count), np.empty(n + count),
+                np.empty(n),
             )  # fmt: skip
-            if free:
-                return qd, np.zeros(0, np.int64)
-            if not np.isfinite(qd).all():
-                raise NotSolved("a servo cycle has numbers that are not finite", "report the configuration")
-            qd, multipliers, flag = minimise(H, f, A, upper, lower)
-            if flag == SOLVED:
-                return np.clip(qd, self._low, self._high), np.flatnonzero(multipliers[n:] > 1e-9)
-        raise NotSolved("the quadratic program of a servo cycle did not converge", "report the configuration")
+        return self._programs[count]
 
-    def _too_near(self, near: NearRows) -> int | None:
-        """The pair from which the arm must back off before it follows commands again; None if there is none."""
-        if not len(near.distance):
-            return None
-        worst, missing = most_missing(near.distance, near.own, self.settings.security, self.settings.self_security)
-        self._backing = missing > 0.0 and (self._backing or self._held_for > HELD_AFTER)
-        return int(worst) if self._backing else None
+    def _nearest_velocity(
+        self, program: tuple[Array, ...], near: tuple[Array, Array, NDArray[np.bool_]]
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """Minimises ½ vᵀ H v + fᵀ v over the allowed velocities; with the active rows."""
+        H, f, A, lower, upper, qd = program
+        low, high, _, _, _ = self._memory
+        if not np.isfinite(qd).all():
+            raise NotSolved("a servo cycle has numbers that are not finite", "report the configuration")
+        qd, multipliers, flag = minimise(H, f, A, upper, lower)
+        if flag != SOLVED:
+            # To back off from one obstacle is impossible between two, say: then the arm comes no nearer.
+            bound_again(near, low, high, self._gains[2], program)
+            qd, multipliers, flag = minimise(H, f, A, upper, lower)
+        if flag != SOLVED:
+            raise NotSolved("the quadratic program of a servo cycle did not converge", "report the configuration")
+        return np.minimum(np.maximum(qd, low), high), np.flatnonzero(multipliers[self.chain.n :] > 1e-9)
 
     def _towards(self, command: PoseTarget, pose: Array) -> tuple[Array, bool]:
         """Twist along the straight way to a pose, slower near its end; and whether it is reached."""
@@ -299,53 +280,31 @@ class ArmServo:
         )
         return np.concatenate([rate * turn, rate * offset]) + moving, reached
 
-    def _pull(self, near: NearRows) -> Array:
-        """Velocity towards the posture and away from obstacles, for joints that the tip leaves free."""
-        if self.chain.n > 6:
-            free_velocity(
-                self._state[0], self.posture, near.rows, near.distance, near.own, self.speed, self._pull_gains,
-                self._free,
-            )  # fmt: skip
-        return self._free
-
-    def _advance(self, qd: Array, together: bool, near: NearRows, dt: float) -> ServoStep:
+    def _advance(self, qd: Array, together: bool, near: NearRows, dt: float, pose: Array) -> ServoStep:
         """Changes the velocity towards the given one, checks the stop from there, and takes it or stops."""
-        if self._samples > MANY_SAMPLES:
-            # Their number grows with the square of the speed: the arm becomes no faster than can be checked.
-            fastest = float(np.linalg.norm(self._state[1])) * (MANY_SAMPLES / self._samples) ** 0.5
-            qd = qd * min(fastest / max(float(np.linalg.norm(qd)), 1e-9), 1.0)
-        joint = self._candidate(qd, together, dt)
-        status = ServoStatus.MOVING
-        if joint < 0 and self._stop_is_free(near):
-            self._state, self._next = self._next, self._state
-        else:
-            self._take_stop(dt)
-            status = ServoStatus.OBSTACLE if joint < 0 else ServoStatus.JOINT_LIMIT
-        step = ServoStep(status, *(row.copy() for row in self._state))
-        if joint < 0:
-            joint = at_limit(qd, self._low, self._high, self.speed)
-        if joint >= 0 and status is not ServoStatus.OBSTACLE:
+        outcome, joint, self._samples, self._has_reference, self._fastest = advance(
+            self._state, self._next, self._path, qd, together, dt, self._limits, self._search.gaps, self._allowed,
+            self._samples, self._code, self._work, self._hits, self._memory,
+            (self._has_reference, pose, self._reference, self._jacobians, self._gains[0]),
+        )  # fmt: skip
+        if outcome == Outcome.NEXT_TO:
+            if self._may_leave(near):
+                self._state[...], outcome = self._next, Outcome.TAKEN
+            else:
+                take_stop(self._state, self.acceleration, self.jerk, dt, self._next)
+            self._fastest = float(np.abs(self._state[1]).max())
+        state = self._state.copy()
+        step = ServoStep(ServoStatus.MOVING, state[0], state[1], state[2])
+        if outcome in (Outcome.COLLIDES, Outcome.NEXT_TO):
+            step.status = ServoStatus.OBSTACLE
+        elif joint >= 0:
             step.status, step.joint = ServoStatus.JOINT_LIMIT, self.chain.joint_names[joint]
         return step
 
-    def _candidate(self, qd: Array, together: bool, dt: float) -> int:
-        """Computes the next state and the stop from there; the first joint whose limits they break, or -1."""
-        joint, self._samples = candidate(
-            self._state, qd, together, self._lower, self._upper, self.speed, self.acceleration, self.jerk, dt,
-            self._search.gaps, self._allowed, self._next, self._path,
-        )  # fmt: skip
-        return int(joint)
-
-    def _stop_is_free(self, near: NearRows) -> bool:
+    def _may_leave(self, near: NearRows) -> bool:
+        """Whether an arm that is next to something, or touches it, only leaves it on the way to rest."""
         path = self._path[: self._samples]
-        if not self._samples:
-            return False
-        if not self._padded.check(path, snapshot=self._snapshot).any():
-            return True
         here, last = self._state[0], path[-1].copy()
-        if np.abs(self._state[1]).max() > NEARLY_AT_REST * self.speed.max():
-            return False
-        # The arm is next to something, or touches it: it may leave, not come nearer.
         touches = bool(self._bare.check(here, snapshot=self._snapshot))
         if not touches and self._bare.check(path, snapshot=self._snapshot).any():
             return False
@@ -355,38 +314,37 @@ class ArmServo:
         self._search.rows(here)  # `near` is a view of its buffers
         return free
 
-    def _take_stop(self, dt: float) -> None:
-        stops.advance_stop(self._state, self.acceleration, self.jerk, dt, self._next)
-        self._state, self._next = self._next, self._state
-
     def _explained(
-        self, step: ServoStep, near: NearRows, active: NDArray[np.int64], task: TipTask | None, to_pose: bool, dt: float
+        self, step: ServoStep, near: NearRows, active: NDArray[np.int64], is_lost: bool, to_pose: bool, dt: float
     ) -> ServoStep:
         """The step with its status and reason."""
-        self._held_for = 0.0 if np.abs(step.qd).max() > 1e-4 else self._held_for + dt
+        self._held_for = 0.0 if self._fastest > 1e-4 else self._held_for + dt
         held = self._held_for > HELD_AFTER
         if len(near.distance):
-            row = int((near.distance if not len(active) else near.distance[active]).argmin())
-            row = int(active[row]) if len(active) else row
-            step.nearest, step.near = (
-                float(near.distance[row]),
-                functools.partial(self._search.names, int(near.pair[row])),
-            )
+            row = int(active[near.distance[active].argmin()]) if len(active) else int(near.distance.argmin())
+            step.nearest = float(near.distance[row])
+            step.near = functools.partial(self._search.names, int(near.pair[row]))
         if len(active) or step.status is ServoStatus.OBSTACLE:
             step.status = ServoStatus.BLOCKED if held else ServoStatus.OBSTACLE
         elif step.status is ServoStatus.MOVING:
-            if task is not None and task.is_lost:
+            if is_lost:
                 step.status = ServoStatus.DIRECTION_LOST if held else ServoStatus.SINGULAR
             elif step.scale < 0.99:
                 step.status = ServoStatus.SCALED
         if held and to_pose and step.status in (ServoStatus.DIRECTION_LOST, ServoStatus.MOVING):
             step.status = ServoStatus.OUT_OF_REACH
-        if task is not None and task.is_lost:
-            step.lost = task.lost
+        if is_lost:
+            step.lost = self._memory[-1].copy()
         return step
 
-    def _new_search(self, snapshot: WorldSnapshot) -> NearRowSearch:
-        return NearRowSearch(self._body, snapshot, self.settings.influence, self.settings.self_influence)
+    def _use(self, snapshot: WorldSnapshot) -> None:
+        """Tables and machine code for a snapshot of the world."""
+        self._bare.scene(snapshot)
+        raw = self._padded.raw(snapshot)
+        self._raw, self._code = raw, np.array([raw.check, raw.scene], dtype=np.int64)
+        self._work = np.empty(raw.work_floats, dtype=np.float32)
+        self._search = NearRowSearch(self._body, snapshot, self.settings.influence, self.settings.self_influence)
+        self._snapshot = snapshot
 
 
 def _finite(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:

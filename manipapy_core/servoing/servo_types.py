@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ class TwistCommand:
 
     @property
     def is_zero(self) -> bool:
-        return not np.any(self.twist)
+        return not any(np.asarray(self.twist).tolist())
 
     def in_base(self, R_base_tip: Array) -> Array:
         """In base axes, shape (6,)."""
@@ -54,7 +55,7 @@ class JointJog:
 
     @property
     def is_zero(self) -> bool:
-        return not np.any(self.velocities)
+        return not any(np.asarray(self.velocities).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,5 +224,5 @@ def _require(values: ArrayLike, name: str, shape: tuple[int, ...]) -> None:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape:
         raise ShapeError(name, str(shape), array.shape)
-    if not np.isfinite(array).all():
+    if not all(map(math.isfinite, array.ravel().tolist())):  # of few numbers faster than NumPy
         raise InputError(f"{name} has numbers that are not finite: {array.tolist()}; the command is refused")

@@ -56,10 +56,14 @@ def free_minimum(H, f, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def bounded(H, f, rows, distance, own, low, high, rate, security, self_security, retreat):  # type: ignore[no-untyped-def]
-    """Rows of unit length, bounds of v and of the rows, the free minimum, and whether it keeps them."""
+def bounded(H, f, rows, distance, own, low, high, gains, retreat, A, lower, upper, v):  # type: ignore[no-untyped-def]
+    """Writes rows of unit length, bounds of v and of the rows, and the free minimum; whether it keeps the bounds.
+
+    Args:
+        gains: Speed of approach per distance [1/s], security distances to objects and between links [m].
+        retreat: Speed at which the arm backs off from what is nearer [m/s].
+    """
     count, n = rows.shape
-    A, lower, upper, v = np.empty((count, n)), np.empty(n + count), np.empty(n + count), np.empty(n)
     for j in range(n):
         lower[j], upper[j] = low[j], high[j]
     free_minimum(H, f, v)
@@ -71,13 +75,13 @@ def bounded(H, f, rows, distance, own, low, high, rate, security, self_security,
         for j in range(n):
             size += rows[k, j] * rows[k, j]
             value += rows[k, j] * v[j]
-        bound = max(rate * (distance[k] - (self_security if own[k] else security)), -retreat)
+        bound = max(gains[0] * (distance[k] - (gains[2] if own[k] else gains[1])), -retreat)
         kept = kept and value <= bound
         size = max(size**0.5, 1e-9)
         for j in range(n):
             A[k, j] = rows[k, j] / size
         lower[n + k], upper[n + k] = -1e30, bound / size
-    return A, lower, upper, v, kept
+    return kept
 
 
 @njit(cache=True, nogil=True)

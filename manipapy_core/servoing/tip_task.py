@@ -12,15 +12,11 @@ All of it is written in tip axes: weights are the same in all directions, so sin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from ..compiler import kernels_of
 from ..jit import njit
-from ..model.chain import Chain
-from ..typing import Array
-from .servo_types import ServoSettings
+from .svd import decompose
 
 PROBE = 1e-3
 """Joint step of the differences that give the derivative of a singular value [rad or m]."""
@@ -42,83 +38,56 @@ DAMPING = 1e-5
 """Cost of a velocity other than the preferred one, beside that of a twist other than the target."""
 
 
-@dataclass(eq=False, slots=True)
-class TipTask:
-    """min ‖J v − target‖² + ρ ‖v − preferred‖², and what is known of it. Arrays are valid until the next task."""
-
-    H: Array
-    """½ vᵀ H v + fᵀ v, shape (n, n)."""
-    f: Array
-    """Shape (n,)."""
-    J: Array
-    """Weighted Jacobian in tip axes, shape (6, n)."""
-    fit: float
-    """Share of the twist that velocity limits leave."""
-    is_lost: bool
-    """Whether a singularity takes more than `SHARE_LOST` of the twist."""
-    lost: Array
-    """That part of the twist, in base axes, angular first [rad/s, m/s], shape (6,)."""
-
-
-class TipTasks:
-    """Makes the task of every cycle of one arm.
+@njit(cache=True, nogil=True)
+def tip_task(jacobians, pose, twist, reference, pull, qd, speed, acceleration, gains, H, f, lost):  # type: ignore[no-untyped-def]
+    """Writes the task min ‖J v − target‖² + ρ ‖v − preferred‖² of one cycle as ½ vᵀ H v + fᵀ v.
 
     Args:
-        chain: The arm.
-        settings: Weights, thresholds and gains.
+        jacobians: In tip axes, at the configuration and `PROBE` beside it for every joint, shape (n + 1, 6, n); they
+            are weighted here.
+        pose: T_base_tip.
+        twist: Desired, in base axes, angular first [rad/s, m/s], shape (6,).
+        reference: T_base_path: where the path of the commands leads; the pose itself for none.
+        pull: Joint velocity for joints that the tip leaves free, shape (n,).
+        qd: Joint velocities, which decide on the side of a singularity.
         speed: Velocity limits [rad/s or m/s], shape (n,).
         acceleration: Acceleration limits [rad/s² or m/s²], shape (n,).
+        gains: Length, threshold of singular values, gain, tolerance and leash of the path.
+        lost: Takes the part of the twist that a singularity takes, base axes, angular first [rad/s, m/s], shape (6,).
+
+    Returns:
+        Share of the twist that velocity limits leave, and whether a singularity takes more than `SHARE_LOST` of it.
     """
-
-    def __init__(self, chain: Chain, settings: ServoSettings, speed: Array, acceleration: Array):
-        n, s = chain.n, settings
-        self._speed, self._acceleration = speed, acceleration
-        self.gains = np.array([s.length, s.singular_threshold, s.path_gain, s.path_tolerance, s.path_leash])
-        """Length, threshold of singular values, gain, tolerance and leash of the path."""
-        self._batch = kernels_of(chain).body_jacobian.entries(np.dtype(np.float64)).batch
-        # The configuration itself, then one beside it for every joint.
-        self._steps = PROBE * np.concatenate([np.zeros((1, n)), np.eye(n)])
-        self._probes, self._jacobians = np.empty((n + 1, n)), np.empty((n + 1, 6, n))
-        self._part, self._escape = np.empty(6), np.empty(n)
-        self._task = TipTask(np.empty((n, n)), np.empty(n), self._jacobians[0], 1.0, False, np.empty(6))
-
-    def task(self, q: Array, qd: Array, pose: Array, twist: Array, reference: Array, pull: Array) -> TipTask:
-        """The task of one cycle.
-
-        Args:
-            q: Joint positions [rad or m], shape (n,).
-            qd: Joint velocities, which decide on the side of a singularity.
-            pose: T_base_tip at q.
-            twist: Desired, in base axes, angular first [rad/s, m/s], shape (6,).
-            reference: T_base_path: where the path of the commands leads; the pose itself for none.
-            pull: Joint velocity for joints that the tip leaves free, shape (n,).
-        """
-        np.add(q, self._steps, out=self._probes)
-        self._batch(self._probes, self._jacobians)
-        self._jacobians[:, :3] *= self.gains[0]
-        task = self._task
-        U, sigma, Vt = np.linalg.svd(task.J)
-        rest = reference, pull, self._speed, self.gains, task.H, task.f, task.lost
-        task.fit, task.is_lost, along, size = _task(task.J, U, sigma, Vt, pose, twist, *rest)
-        if sigma[-1] < BRAKE_BELOW and abs(along) > SHARE_LOST * size:
-            leaves, kept = _near_singularity(
-                self._jacobians, U, sigma, Vt, pose, along, size, qd, task.is_lost, self._speed, self._acceleration,
-                self.gains, self._part, self._escape,
-            )  # fmt: skip
-            if leaves or kept < 1.0:
-                lost = task.lost.copy()
+    n = jacobians.shape[2]
+    for k in range(n + 1):
+        for r in range(3):
+            for j in range(n):
+                jacobians[k, r, j] *= gains[0]
+    J = jacobians[0]
+    Ut, sigma, Vt, part, escape = np.empty((6, 6)), np.empty(6), np.empty((6, n)), np.empty(6), np.empty(n)
+    decompose(J, Ut, sigma, Vt)
+    fit, is_lost, along, size = _task(J, Ut, sigma, Vt, pose, twist, reference, pull, speed, gains, H, f, lost)
+    if sigma[min(6, n) - 1] < BRAKE_BELOW and abs(along) > SHARE_LOST * size:
+        leaves, kept = _near_singularity(
+            jacobians, Ut, sigma, Vt, pose, along, size, qd, is_lost, speed, acceleration, gains, part, escape
+        )
+        if leaves or kept < 1.0:
+            before, bent = lost.copy(), np.empty(6)
+            for i in range(6):
                 # On its way out the arm keeps the direction: what is not lost waits for what is.
-                twist = kept * twist + self._part if leaves else twist - self._part
-                task.fit, _, _, _ = _task(task.J, U, sigma, Vt, pose, twist, *rest)
-                task.f -= DAMPING * self._escape
-                task.lost[:] = lost if leaves else lost + self._part
-                task.is_lost = True
-        return task
+                bent[i] = kept * twist[i] + part[i] if leaves else twist[i] - part[i]
+            fit, _, _, _ = _task(J, Ut, sigma, Vt, pose, bent, reference, pull, speed, gains, H, f, lost)
+            for j in range(n):
+                f[j] -= DAMPING * escape[j]
+            for i in range(6):
+                lost[i] = before[i] if leaves else before[i] + part[i]
+            is_lost = True
+    return fit, is_lost
 
 
 @njit(cache=True, nogil=True)
 def _near_singularity(  # type: ignore[no-untyped-def]
-    jacobians, U, sigmas, Vt, pose, along, size, qd, is_lost, speed, acceleration, gains, part, escape
+    jacobians, Ut, sigmas, Vt, pose, along, size, qd, is_lost, speed, acceleration, gains, part, escape
 ):
     """Whether the arm leaves a singularity, and the share of the twist along the lost direction that is kept.
 
@@ -130,7 +99,7 @@ def _near_singularity(  # type: ignore[no-untyped-def]
         escape: The joint velocity that leads out is written here, shape (n,).
     """
     length, threshold = gains[0], gains[1]
-    last, count = len(sigmas) - 1, len(qd)
+    last, count = min(6, len(qd)) - 1, len(qd)
     sigma, curvature, square, steepest, forward = sigmas[last], 0.0, 0.0, 0.0, 0.0
     gradient = np.empty(count)
     slowest = np.inf
@@ -138,7 +107,7 @@ def _near_singularity(  # type: ignore[no-untyped-def]
         value = 0.0
         for r in range(6):
             for k in range(count):
-                value += U[r, last] * jacobians[j + 1, r, k] * Vt[last, k]
+                value += Ut[last, r] * jacobians[j + 1, r, k] * Vt[last, k]
         gradient[j], escape[j] = (value - sigma) / PROBE, 0.0
         curvature += gradient[j] * Vt[last, j]
         square += gradient[j] * gradient[j]
@@ -177,8 +146,8 @@ def _near_singularity(  # type: ignore[no-untyped-def]
     for r in range(3):
         part[r], part[3 + r] = 0.0, 0.0
         for k in range(3):
-            part[r] += (1.0 - kept) * along * pose[r, k] * U[k, last] / length
-            part[3 + r] += (1.0 - kept) * along * pose[r, k] * U[3 + k, last]
+            part[r] += (1.0 - kept) * along * pose[r, k] * Ut[last, k] / length
+            part[3 + r] += (1.0 - kept) * along * pose[r, k] * Ut[last, 3 + k]
     return leaves, kept
 
 
@@ -258,6 +227,20 @@ def path_error(pose, reference, length, leash, error):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
+def _beside_path(error, twist, length):  # type: ignore[no-untyped-def]
+    """Takes from an error its part along the twist: how far the tip has come is no error.
+
+    An arm of little acceleration that were to return to a point ahead or behind would swing about it.
+    """
+    along, size = 0.0, 1e-12
+    for r in range(3):
+        along += length * length * error[r] * twist[r] + error[3 + r] * twist[3 + r]
+        size += length * length * twist[r] * twist[r] + twist[3 + r] * twist[3 + r]
+    for r in range(6):
+        error[r] -= along / size * twist[r]
+
+
+@njit(cache=True, nogil=True)
 def move_path(pose, reference, twist, J, qd, gains, dt):  # type: ignore[no-untyped-def]
     """Moves the path on by the part of a twist in base axes that a joint velocity achieves."""
     length, leash = gains[0], gains[4]
@@ -272,6 +255,7 @@ def move_path(pose, reference, twist, J, qd, gains, dt):  # type: ignore[no-unty
     for i in range(6):
         moved[i] = share * twist[i]
     path_error(pose, reference, length, leash, error)
+    _beside_path(error, twist, length)
     turn, turned = np.empty((3, 3)), np.empty((3, 3))
     rotation_exp(error, turn)
     _product(turn, pose, turned)
@@ -290,27 +274,28 @@ def _in_tip(pose, twist, length, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _task(J, U, sigma, Vt, pose, twist, reference, pull, speed, gains, H, f, lost):  # type: ignore[no-untyped-def]
+def _task(J, Ut, sigma, Vt, pose, twist, reference, pull, speed, gains, H, f, lost):  # type: ignore[no-untyped-def]
     """Writes H, f and what is lost, and returns fit, whether much is lost, the twist along the last direction, and its
     size; from the singular value decomposition of the weighted Jacobian.
     """
     length, threshold, gain, tolerance, leash = gains[0], gains[1], gains[2], gains[3], gains[4]
-    n, rank = J.shape[1], len(sigma)
+    n, rank = J.shape[1], min(6, J.shape[1])
     wanted, correction, error = np.empty(6), np.empty(6), np.empty(6)
     path_error(pose, reference, length, leash, error)
+    _beside_path(error, twist, length)
     _in_tip(pose, twist, length, wanted)
     _in_tip(pose, error, length, correction)
     followed, returned, preferred = np.zeros(6), np.zeros(6), np.zeros(n)
     along, back, damped = np.zeros(rank), np.zeros(rank), np.zeros(rank)
     for i in range(rank):
         for r in range(6):
-            along[i] += U[r, i] * wanted[r]
-            back[i] += U[r, i] * gain * correction[r]
+            along[i] += Ut[i, r] * wanted[r]
+            back[i] += Ut[i, r] * gain * correction[r]
         near = max(1.0 - (sigma[i] / threshold) ** 2, 0.0)
         damped[i] = sigma[i] / (sigma[i] ** 2 + near * (0.5 * threshold) ** 2 + 1e-12)
         for r in range(6):
-            followed[r] += U[r, i] * (sigma[i] * damped[i] * along[i])
-            returned[r] += U[r, i] * (sigma[i] * damped[i] * back[i])
+            followed[r] += Ut[i, r] * (sigma[i] * damped[i] * along[i])
+            returned[r] += Ut[i, r] * (sigma[i] * damped[i] * back[i])
     size, missed, lag = 0.0, 0.0, 0.0
     for r in range(6):
         size += wanted[r] * wanted[r]
@@ -327,12 +312,15 @@ def _task(J, U, sigma, Vt, pose, twist, reference, pull, speed, gains, H, f, los
     fit = 1.0 / fastest if fastest > 1.0 else 1.0
     for j in range(n):
         preferred[j] *= fit
-    for i in range(6, n):
-        free = 0.0
+    if n > 6:  # what the tip leaves free of the pull
+        for i in range(6):
+            taken = 0.0
+            for j in range(n):
+                taken += Vt[i, j] * pull[j]
+            for j in range(n):
+                preferred[j] -= taken * Vt[i, j]
         for j in range(n):
-            free += Vt[i, j] * pull[j]
-        for j in range(n):
-            preferred[j] += free * Vt[i, j]
+            preferred[j] += pull[j]
     for j in range(n):
         f[j] = -DAMPING * preferred[j]
         for r in range(6):

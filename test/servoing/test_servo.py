@@ -112,7 +112,7 @@ def test_random_commands_among_boxes_break_no_limit_and_touch_nothing(arm):
         if start.collides(HOME[arm]):
             world.remove(name)
     arm_servo, steps = servo(arm, world), []
-    for k in range(16):
+    for k in range(32):
         twist = rng.normal(size=6) * [0.8, 0.8, 0.8, 0.3, 0.3, 0.3]
         command = [
             TwistCommand(twist),

@@ -7,32 +7,15 @@ on disk) serves every robot and every world.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
+from ...geometry.raw_calls import call_five
 from ...jit import njit
 
 MAX_STRIDES = 1 << 20
 """Of one motion, so that a step far too small does not make a call last for minutes."""
 
-
-def _call_by_address(typing_context, address, a, b, c, d, e):  # type: ignore[no-untyped-def]
-    """Calls a function of five 64-bit numbers that returns one."""
-    signature = types.int64(*[types.int64] * 6)
-
-    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        word = ir.IntType(64)
-        function = builder.inttoptr(arguments[0], ir.FunctionType(word, [word] * 5).as_pointer())
-        return builder.call(function, list(arguments[1:]))
-
-    return signature, generate
-
-
-call_five: Any = intrinsic(_call_by_address)
 
 PIECES = 16
 """Into which a motion is cut that the thick robot cannot clear."""
