@@ -36,12 +36,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="*", default=list(bundled_robots()), help="bundled names or description files")
     parser.add_argument("--package-paths", nargs="*", default=[], metavar="FOLDER", help="where package:// leads")
+    parser.add_argument("--xacro-args", nargs="*", default=[], metavar="NAME:=VALUE", help="of the xacro files")
     parser.add_argument("--configurations", type=int, default=CONFIGURATIONS)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one, options.package_paths, options.configurations)))
+        xacro_args = dict(text.split(":=", 1) for text in options.xacro_args)
+        print(json.dumps(measure(options.one, options.package_paths, options.configurations, xacro_args)))
         return
     report = Report()
     report.heading("Collision bodies")
@@ -50,7 +52,10 @@ def main() -> None:
     for name in options.robots:
         command = [sys.executable, __file__, "--one", name, "--configurations", str(options.configurations)]
         run = subprocess.run(
-            [*command, "--package-paths", *options.package_paths], capture_output=True, text=True, check=False
+            [*command, "--package-paths", *options.package_paths, "--xacro-args", *options.xacro_args],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         label = Path(name).stem
         if run.returncode:
@@ -81,10 +86,10 @@ def row_of(name: str, result: dict[str, Any]) -> list[str]:
     return [*text, f"{result['false']:.1f} %", f"{result['ns']:.0f}"]
 
 
-def measure(name: str, package_paths: list[str], count: int) -> dict[str, Any]:
+def measure(name: str, package_paths: list[str], count: int, xacro_args: dict[str, str]) -> dict[str, Any]:
     """Builds the body of one robot and compares it with the true shapes."""
     try:
-        robot = Robot.from_urdf(name, package_paths=package_paths)
+        robot = Robot.from_urdf(name, package_paths=package_paths, xacro_args=xacro_args or None)
         chain = longest_chain(robot)
     except ManipapyError as error:
         raise SystemExit(f"not read: {str(error)[:300]}") from None

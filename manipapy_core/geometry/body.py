@@ -124,13 +124,21 @@ class RobotBody:
         return self.chain.link_placements[names.index(link)][0] + 1
 
     def describe(self) -> str:
-        """Readable summary: spheres and parts per link, which pairs are checked and which are not."""
+        """Readable summary: spheres and parts per link, which pairs are checked, and everything that is not."""
         name, reach = self.chain.robot_name, 1e3 * self.overshoot
         lines = [f"{name}: covering spheres extend at most {reach:g} mm beyond the links"]
         lines += [f"  {group.name}: {len(group.parts)} parts, {len(group.spheres)} spheres" for group in self.groups]
         for pair in self.pairs:
             lines.append(f"  checked: {self.groups[pair.first].name} – {self.groups[pair.second].name}")
         lines += [f"  not checked ({reason}): {' – '.join(sorted(names))}" for names, reason in self.ignored.items()]
+        by_frame: dict[int, list[str]] = {}
+        for group in self.groups:
+            by_frame.setdefault(group.frame, []).append(group.name)
+        together = [names for names in by_frame.values() if len(names) > 1]
+        lines += [f"  not checked (fixed to each other): {', '.join(names)}" for names in together]
+        solid = {group.name for group in self.groups}
+        if empty := [link for link in self.chain.link_names if link not in solid]:
+            lines.append(f"  without collision shapes: {', '.join(empty)}")
         return "\n".join(lines)
 
 

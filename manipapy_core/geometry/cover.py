@@ -18,8 +18,10 @@ from ..errors import InputError
 from ..jit import njit
 from ..typing import Array
 from .hulls import HullLevel, hull_levels
-from .parts import Part, union_distance
+from .parts import Part
+from .set_cover import choose_balls
 from .shapes import ConvexMesh
+from .unions import PartUnion
 
 SMALLEST_OVERSHOOT, LARGEST_OVERSHOOT = 0.005, 0.5
 """[m]; below the smallest there would be thousands of spheres."""
@@ -29,6 +31,8 @@ FINEST = 1.0 / 16.0
 """Edge of the smallest cubes of the proof, in overshoots."""
 MOST_CUBES, MOST_GAPS, FILLED_AT_ONCE = 8192, 4096, 500
 """Cubes looked at together in the proof; gaps collected before they are filled; gaps that decide on new spheres."""
+TOGETHER = 8
+"""Points that are compared with spheres together: a cube of the proof has as many children."""
 HALF_DIAGONAL = 0.5 * 3.0**0.5
 """Of a cube, in edges."""
 CANDIDATES, CORNERS, SAMPLES = 150, 60, 300
@@ -53,11 +57,10 @@ def cover(parts: Sequence[Part], overshoot: float) -> Array:
             f"overshoot is {overshoot!r}; give between {SMALLEST_OVERSHOOT:g} and {LARGEST_OVERSHOOT:g} m, such as 0.02"
         )
     rng = np.random.default_rng(1)
-    inner = [_inner(part)[0] for part in parts]
-    centres = _candidates(inner, rng)
-    depths = -union_distance(inner, centres)
+    inner = PartUnion([_inner(part)[0] for part in parts])
+    centres, depths = _candidates(inner, rng)
     points = _samples(inner, rng)
-    chosen = _choose(centres, depths + overshoot * (1.0 - MARGIN), points)
+    chosen = choose_balls(centres, depths + overshoot * (1.0 - MARGIN), points)
     spheres = _rows(centres[chosen], depths[chosen], overshoot)
     proof = _Proof(parts, overshoot)
     while len(gaps := proof.next_gaps(spheres)):
@@ -86,7 +89,9 @@ class _Proof:
     EIGHTHS = np.stack(np.meshgrid(*3 * [[-0.25, 0.25]]), axis=-1).reshape(-1, 3)
 
     def __init__(self, parts: Sequence[Part], overshoot: float):
-        self._parts, self._finest = parts, FINEST * overshoot
+        inner = [_inner(part) for part in parts]
+        self._union, self._beyond = PartUnion([part for part, _ in inner]), np.array([beyond for _, beyond in inner])
+        self._finest = FINEST * overshoot
         corners = np.concatenate([part.corners() for part in parts])
         lower, upper = corners.min(axis=0), corners.max(axis=0)
         edge = 2.0 * overshoot
@@ -102,7 +107,8 @@ class _Proof:
                 self._pending.append((cubes[MOST_CUBES:], edge))
                 cubes = cubes[:MOST_CUBES]
             cubes = cubes[_gap(cubes, spheres, -HALF_DIAGONAL * edge)]
-            cubes = cubes[_reached(self._parts, cubes, HALF_DIAGONAL * edge)]
+            # No cube that reaches into the parts is left out: they lie at most `beyond` outside those of the union.
+            cubes = cubes[self._union.within(cubes, HALF_DIAGONAL * edge + self._beyond)]
             if edge <= self._finest:
                 gaps.append(cubes)
             elif len(cubes):
@@ -112,28 +118,36 @@ class _Proof:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _gap(points: Array, spheres: Array, distance: float) -> NDArray[np.bool_]:
-    """Which points are farther than this from every sphere; negative distances lead inside."""
+    """Which points are farther than this from every sphere; negative distances lead inside.
+
+    Neighbours follow each other among the points: some at a time are compared with the spheres that are near them.
+    """
     gaps = np.ones(len(points), dtype=np.bool_)
-    last = 0
-    for i in range(len(points)):
-        x, y, z = points[i, 0], points[i, 1], points[i, 2]
-        for s in range(-1, len(spheres)):
-            k = last if s < 0 else s  # neighbouring points are often in the same sphere
-            a, b, c = x - spheres[k, 0], y - spheres[k, 1], z - spheres[k, 2]
-            reach = spheres[k, 3] + distance
-            if reach > 0.0 and a * a + b * b + c * c <= reach * reach:
-                gaps[i], last = False, k
-                break
+    near = np.empty(len(spheres), dtype=np.int64)
+    for first in range(0, len(points), TOGETHER):
+        some = points[first : first + TOGETHER]
+        x, y, z = some[:, 0].mean(), some[:, 1].mean(), some[:, 2].mean()
+        spread = 0.0
+        for i in range(len(some)):
+            a, b, c = some[i, 0] - x, some[i, 1] - y, some[i, 2] - z
+            spread = max(spread, a * a + b * b + c * c)
+        # A little more than the spread: rounding must not decide which spheres a point is compared with.
+        spread = spread**0.5 + 1e-9
+        count = 0
+        for s in range(len(spheres)):
+            a, b, c = x - spheres[s, 0], y - spheres[s, 1], z - spheres[s, 2]
+            reach = spheres[s, 3] + distance
+            if reach > 0.0 and a * a + b * b + c * c <= (reach + spread) * (reach + spread):
+                near[count] = s
+                count += 1
+        for i in range(len(some)):
+            for s in near[:count]:
+                a, b, c = some[i, 0] - spheres[s, 0], some[i, 1] - spheres[s, 1], some[i, 2] - spheres[s, 2]
+                reach = spheres[s, 3] + distance
+                if a * a + b * b + c * c <= reach * reach:
+                    gaps[first + i] = False
+                    break
     return gaps
-
-
-def _reached(parts: Sequence[Part], points: Array, distance: float) -> NDArray[np.bool_]:
-    """Which points may be within a distance [m] of the parts; no point that is, is left out."""
-    found = np.zeros(len(points), dtype=np.bool_)
-    for inner, beyond in map(_inner, parts):
-        left = np.flatnonzero(~found)
-        found[left] = inner.within(points[left], distance + beyond)
-    return found
 
 
 def _inner(part: Part) -> tuple[Part, float]:
@@ -158,9 +172,9 @@ def _rows(centres: Array, depths: Array, overshoot: float) -> Array:
     return np.column_stack([centres, depths + overshoot, np.maximum(depths, 0.0)])
 
 
-def _candidates(parts: Sequence[Part], rng: np.random.Generator) -> Array:
-    """Inside points, also pushed away from the surface, where balls can be large."""
-    points = []
+def _candidates(union: PartUnion, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Inside points, also pushed away from the surface, where balls can be large, and their depths [m]."""
+    points, parts = [], union.parts
     share = _share(parts)
     for part in parts:
         inside = _inside(part, round(share * CANDIDATES), rng)
@@ -173,12 +187,13 @@ def _candidates(parts: Sequence[Part], rng: np.random.Generator) -> Array:
         ends = part.T_frame_shape[:3, :3].T * np.ptp(part.local(part.corners()), axis=0)[:, None]
         points += [middle + np.linspace(-0.5, 0.5, 41)[1:-1, None] * axis for axis in ends]
     candidates = np.concatenate(points)
-    return candidates[union_distance(parts, candidates) < 0.0]
+    depths = -union.distance(candidates)
+    return candidates[depths > 0.0], depths[depths > 0.0]
 
 
-def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
+def _samples(union: PartUnion, rng: np.random.Generator) -> Array:
     """Points of the parts: all through them, and on what is their common surface."""
-    points = []
+    points, parts = [], union.parts
     count = round(_share(parts) * SAMPLES)
     for part in parts:
         inside = _inside(part, 4 * count, rng)
@@ -194,7 +209,7 @@ def _samples(parts: Sequence[Part], rng: np.random.Generator) -> Array:
         surface = inside - part.signed_distance(inside)[:, None] * outwards
         points += [inside[:count], surface, part.sharp_points(count // 2)]
     samples = np.concatenate(points)
-    inner = union_distance(parts, samples) < -1e-6
+    inner = union.distance(samples) < -1e-6
     # Of the inside a few are enough: large balls hold it anyway.
     return samples[~inner | (np.arange(len(samples)) % 4 == 0)]
 
@@ -219,98 +234,75 @@ def _inside(part: Part, count: int, rng: np.random.Generator) -> Array:
 
 def _pushed_inwards(part: Part, points: Array) -> Array:
     """Random steps that are kept where they lead deeper."""
-    rng, points = np.random.default_rng(3), points.copy()
+    rng = np.random.default_rng(3)
+    sizes = np.geomspace(0.2, 0.01, 30) * part.bound
+    steps = sizes[:, None, None] * rng.normal(size=(len(sizes), *points.shape))
+    if isinstance(part.shape, ConvexMesh):
+        return part.placed(_deeper(part.local(points), steps @ part.T_frame_shape[:3, :3], part.shape.planes))
+    points = points.copy()
     depth = part.signed_distance(points)
-    for size in np.geomspace(0.2, 0.01, 30) * part.bound:
-        tried = points + size * rng.normal(size=points.shape)
+    for step in steps:
+        tried = points + step
         deeper = part.signed_distance(tried)
         better = deeper < depth
         points[better], depth[better] = tried[better], deeper[better]
     return points
 
 
-def _choose(centres: Array, radii: Array, points: Array) -> list[int]:
-    """Greedy set cover: always the ball that holds most of the points not held yet.
-
-    Balls whose points others hold as well are given up in the end.
-    """
-    held_by = _held(centres, radii, points)
-    chosen = _greedy(held_by)
-    times_held = held_by[chosen].sum(axis=0)
-    kept = list(chosen)
-    for ball in chosen:
-        if np.all(times_held[held_by[ball]] > 1):
-            kept.remove(ball)
-            times_held -= held_by[ball]
-    return [int(ball) for ball in kept]
-
-
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _held(centres: Array, radii: Array, points: Array) -> NDArray[np.bool_]:
-    """Which points each ball holds, shape (balls, points)."""
-    held = np.zeros((len(centres), len(points)), dtype=np.bool_)
-    for c in range(len(centres)):
-        x, y, z = centres[c, 0], centres[c, 1], centres[c, 2]
-        square = radii[c] * radii[c]
-        for i in range(len(points)):
-            a, b, d = points[i, 0] - x, points[i, 1] - y, points[i, 2] - z
-            held[c, i] = a * a + b * b + d * d < square
-    return held
+def _deeper(points: Array, steps: Array, planes: Array) -> Array:
+    """The same for a mesh: a step is given up at the first plane above which it is no deeper."""
+    found = points.copy()
+    for i in range(len(points)):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        depth, at = -np.inf, 0
+        for k in range(len(planes)):
+            depth = max(depth, planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z - planes[k, 3])
+        for s in range(len(steps)):
+            a, b, c = x + steps[s, i, 0], y + steps[s, i, 1], z + steps[s, i, 2]
+            most = planes[at, 0] * a + planes[at, 1] * b + planes[at, 2] * c - planes[at, 3]
+            if most >= depth:
+                continue
+            for k in range(len(planes)):
+                height = planes[k, 0] * a + planes[k, 1] * b + planes[k, 2] * c - planes[k, 3]
+                if height > most:
+                    most = height
+                    if most >= depth:
+                        at = k
+                        break
+            if most < depth:
+                x, y, z, depth = a, b, c, most
+        found[i, 0], found[i, 1], found[i, 2] = x, y, z
+    return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _greedy(held: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Balls in the order in which they are chosen.
-
-    What a ball would gain only shrinks, so the gain from earlier is a bound: few are counted again for each choice.
-    """
-    balls, count = held.shape
-    bound = np.zeros(balls, dtype=np.int64)
-    for c in range(balls):
-        for i in range(count):
-            bound[c] += held[c, i]
-    left = np.ones(count, dtype=np.bool_)
-    counted = np.zeros(balls, dtype=np.int64)
-    chosen = np.empty(count, dtype=np.int64)
-    for turn in range(count):
-        best, most = -1, 0
-        while True:
-            c, largest = -1, most
-            # Of equal ones the last, which is nearer to the middle of a part: so a few spheres less are needed.
-            for other in range(balls - 1, -1, -1):
-                if bound[other] > largest and counted[other] <= turn:
-                    c, largest = other, bound[other]
-            if c < 0:
-                break
-            counted[c] = turn + 1
-            gain = 0
-            for i in range(count):
-                gain += held[c, i] and left[i]
-            bound[c] = gain
-            if gain > most:
-                best, most = c, gain
-        if best < 0:
-            return chosen[:turn]
-        chosen[turn] = best
-        for i in range(count):
-            if held[best, i]:
-                left[i] = False
-    return chosen
-
-
-def _fill(parts: Sequence[Part], centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
+def _fill(union: PartUnion, centres: Array, depths: Array, gaps: Array, overshoot: float) -> Array:
     """Spheres for some of the remaining gaps, chosen like the first ones; candidates also lie near the gaps."""
     points = gaps[:: max(1, len(gaps) // FILLED_AT_ONCE)]
-    part = np.argmin([part.signed_distance(points) for part in parts], axis=0)
-    middles = np.array([part.centre for part in parts])[part]
+    middles = np.array([part.centre for part in union.parts])[union.nearest(points)[1]]
     inwards = np.concatenate([points + share * (middles - points) for share in (0.02, 0.1, 0.25, 0.5)])
-    near = np.min(np.linalg.norm(centres[:, None] - points[::20], axis=2), axis=1) < depths + 2.0 * overshoot
+    reaches = np.column_stack([centres, depths + 2.0 * overshoot])
+    near = _reaching(reaches, points[::20])
     centres = np.concatenate([inwards, centres[near]])
-    depths = np.concatenate([-union_distance(parts, inwards), depths[near]])
+    depths = np.concatenate([-union.distance(inwards), depths[near]])
     inside = depths > 0.0
     centres, depths = centres[inside], depths[inside]
     # A ball that holds the middle of a cube by its half diagonal holds the cube: every round makes progress.
-    chosen = _choose(centres, depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL), points)
+    chosen = choose_balls(centres, depths + overshoot * (1.0 - 1.01 * FINEST * HALF_DIAGONAL), points)
     if chosen:
         return _rows(centres[chosen], depths[chosen], overshoot)
-    return _rows(points[:1], -union_distance(parts, points[:1]), overshoot)
+    return _rows(points[:1], -union.distance(points[:1]), overshoot)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _reaching(balls: Array, points: Array) -> NDArray[np.bool_]:
+    """Which balls, rows of centre and radius, hold one of the points."""
+    reaching = np.zeros(len(balls), dtype=np.bool_)
+    for s in range(len(balls)):
+        square = balls[s, 3] * balls[s, 3]
+        for i in range(len(points)):
+            a, b, c = points[i, 0] - balls[s, 0], points[i, 1] - balls[s, 1], points[i, 2] - balls[s, 2]
+            if a * a + b * b + c * c < square:
+                reaching[s] = True
+                break
+    return reaching

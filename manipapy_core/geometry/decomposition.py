@@ -53,11 +53,11 @@ def decompose(
         most_parts: Or until there are so many parts.
         grid: On which free space is measured.
     """
-    triangles = mesh.points[mesh.triangles]
-    cells, depths = free_cells(triangles, grid)
-    axes = _axes(triangles)
+    surface = _welded(mesh)
+    cells, depths = free_cells(surface.corners, grid)
+    axes = _axes(surface.corners)
     order = itertools.count()
-    queue = [_entry(_Piece.cut_out(triangles, cells, depths), order)]
+    queue = [_entry(_Piece.cut_out(surface, cells, depths), order)]
     done: list[_Piece] = []
     while queue and len(queue) + len(done) < most_parts:
         _, _, piece = heapq.heappop(queue)
@@ -92,17 +92,17 @@ def warm_up() -> None:
 class _Piece:
     """Some triangles, their hull, and the free cells inside that."""
 
-    triangles: Array
+    surface: TriangleMesh
     hull: ConvexMesh
     cells: Array
     depths: Array
 
     @classmethod
-    def cut_out(cls, triangles: Array, cells: Array, depths: Array) -> _Piece:
+    def cut_out(cls, surface: TriangleMesh, cells: Array, depths: Array) -> _Piece:
         """Those of the given free cells that the hull of the triangles takes in belong to the piece."""
-        hull = ConvexMesh(_with_volume(triangles.reshape(-1, 3)))
+        hull = ConvexMesh(_with_volume(surface.points))
         inside = _inside(cells, hull.planes)
-        return cls(triangles, hull, cells[inside], depths[inside])
+        return cls(surface, hull, cells[inside], depths[inside])
 
     @property
     def overreach(self) -> float:
@@ -113,6 +113,24 @@ class _Piece:
 def _entry(piece: _Piece, order: itertools.count[int]) -> tuple[float, int, _Piece]:
     """The piece that reaches farthest into free space comes first out of a heap."""
     return -piece.overreach, next(order), piece
+
+
+def _welded(mesh: TriangleMesh) -> TriangleMesh:
+    """The mesh with equal points made one: STL files repeat each about six times, which slows hulls."""
+    order = np.argsort(mesh.points @ np.array([0.31, 0.43, 0.71]), kind="stable")
+    sorted_points = mesh.points[order]
+    # Few different points share the key by chance; what stays double then does no harm.
+    first = np.append(True, np.any(np.diff(sorted_points, axis=0) != 0.0, axis=1))
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(first) - 1
+    return _compact(sorted_points[first], numbers[mesh.triangles])
+
+
+def _compact(points: Array, triangles: NDArray[np.int64]) -> TriangleMesh:
+    """Without the points that no triangle has."""
+    used = np.zeros(len(points), dtype=np.bool_)
+    used[triangles] = True
+    return TriangleMesh(points[used], (np.cumsum(used) - 1)[triangles])
 
 
 def _with_volume(points: Array) -> Array:
@@ -162,9 +180,12 @@ def _best_cut(piece: _Piece, axes: Array) -> tuple[_Piece, _Piece] | None:
     some = rng.permutation(len(piece.depths))[:COMPARED_CELLS]
     some[-1] = np.argmax(piece.depths)
     cells, weights = piece.cells[some], piece.depths[some] ** 2
-    triangles = piece.triangles[rng.permutation(len(piece.triangles))[:COMPARED_TRIANGLES]]
+    every = piece.surface.triangles
+    triangles = piece.surface.points[every[rng.permutation(len(every))[:COMPARED_TRIANGLES]]]
     normals = np.concatenate([axes, -axes, spread_directions(DIRECTIONS)])
-    heights, cell_heights = triangles @ normals.T, cells @ normals.T
+    # As one product: NumPy multiplies stacks of small matrices one by one.
+    heights = (triangles.reshape(-1, 3) @ normals.T).reshape(-1, 3, len(normals))
+    cell_heights = cells @ normals.T
     best, lowest = None, 0.999 * float(weights.sum())
     for number, axis in enumerate(axes):
         low, high = heights[..., number].min(), heights[..., number].max()
@@ -178,7 +199,7 @@ def _best_cut(piece: _Piece, axes: Array) -> tuple[_Piece, _Piece] | None:
                 best, lowest = (axis, places[np.argmin(costs)]), costs.min()
     if best is None:
         return None
-    below, above = _cut(piece.triangles, *best)
+    below, above = _cut(piece.surface, *best)
     return _Piece.cut_out(below, piece.cells, piece.depths), _Piece.cut_out(above, piece.cells, piece.depths)
 
 
@@ -231,22 +252,26 @@ def _costs(heights: Array, axis: int, places: Array, cell_heights: Array, weight
     return costs
 
 
-def _cut(triangles: Array, normal: Array, offset: float) -> tuple[Array, Array]:
-    """Triangles below and above the plane normal · x = offset; those across it are cut in three."""
-    heights = triangles @ normal - offset
-    below, above = np.all(heights <= 0.0, axis=1), np.all(heights >= 0.0, axis=1)
+def _cut(mesh: TriangleMesh, normal: Array, offset: float) -> tuple[TriangleMesh, TriangleMesh]:
+    """What lies below and above the plane normal · x = offset; triangles across it are cut in three."""
+    points, triangles = mesh.points, mesh.triangles
+    heights = points @ normal - offset
+    sides = heights[triangles]
+    below, above = np.all(sides <= 0.0, axis=1), np.all(sides >= 0.0, axis=1)
     across = ~(below | above)
-    crossing, sides = triangles[across], heights[across]
+    crossing, sides = triangles[across], sides[across]
     # The corner that is alone on its side comes first.
     up = sides > 0.0
     alone = np.where(up.sum(axis=1) == 1, np.argmax(up, axis=1), np.argmin(up, axis=1))
-    turned = (alone[:, None] + np.arange(3)) % 3
-    a, b, c = np.moveaxis(np.take_along_axis(crossing, turned[:, :, None], axis=1), 1, 0)
-    h_a, h_b, h_c = np.take_along_axis(sides, turned, axis=1).T[:, :, None]
-    ab, ac = a + h_a / (h_a - h_b) * (b - a), a + h_a / (h_a - h_c) * (c - a)
+    a, b, c = np.take_along_axis(crossing, (alone[:, None] + np.arange(3)) % 3, axis=1).T
+    share_b, share_c = ((heights[a] / (heights[a] - heights[end]))[:, None] for end in (b, c))
+    added = [points[a] + share_b * (points[b] - points[a]), points[a] + share_c * (points[c] - points[a])]
+    ab = len(points) + np.arange(len(a))
+    ac = ab + len(a)
     tip = np.stack([a, ab, ac], axis=1)
     rest = np.stack([np.stack([ab, b, c], axis=1), np.stack([ab, c, ac], axis=1)], axis=1)
-    tip_up = h_a[:, 0] > 0.0
-    lower = [triangles[below], tip[~tip_up], rest[tip_up].reshape(-1, 3, 3)]
-    upper = [triangles[above & ~below], tip[tip_up], rest[~tip_up].reshape(-1, 3, 3)]
-    return np.concatenate(lower), np.concatenate(upper)
+    tip_up = heights[a] > 0.0
+    lower = [triangles[below], tip[~tip_up], rest[tip_up].reshape(-1, 3)]
+    upper = [triangles[above & ~below], tip[tip_up], rest[~tip_up].reshape(-1, 3)]
+    every = np.concatenate([points, *added])
+    return _compact(every, np.concatenate(lower)), _compact(every, np.concatenate(upper))

@@ -45,13 +45,32 @@ def free_cells(triangles: Array, size: GridSize = COARSE) -> tuple[Array, Array]
     edge = max(size.smallest, float(np.prod(upper - lower + 8.0 * size.smallest) / size.most) ** (1.0 / 3.0))
     origin = lower - 4.0 * edge
     shape = np.ceil((upper + 4.0 * edge - origin) / edge).astype(np.int64) + 1
-    occupied = np.zeros(tuple(shape), dtype=np.bool_)
+    cells: tuple[Array, Array] = _cells_around(triangles, origin, edge, *(int(count) for count in shape))
+    return cells
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _cells_around(triangles: Array, origin: Array, edge: float, n_x: int, n_y: int, n_z: int) -> tuple[Array, Array]:
+    """Centres and distances of the free cells that are not next to the surface."""
+    occupied = np.zeros((n_x, n_y, n_z), dtype=np.bool_)
     _mark_surface(triangles, origin, edge, occupied)
-    free = reached_from_outside(occupied)
-    squares = squared_distances(free)
-    # The surface passes through occupied cells, on average through their middle.
-    index = np.argwhere(squares > 1)
-    return np.ascontiguousarray(origin + edge * index), edge * (np.sqrt(squares[tuple(index.T)]) - 0.5)
+    squares = squared_distances(reached_from_outside(occupied))
+    count = 0
+    for square in squares.flat:
+        count += square > 1
+    centres, distances = np.empty((count, 3)), np.empty(count)
+    count = 0
+    for x in range(n_x):
+        for y in range(n_y):
+            for z in range(n_z):
+                if squares[x, y, z] > 1:
+                    centres[count, 0] = origin[0] + edge * x
+                    centres[count, 1] = origin[1] + edge * y
+                    centres[count, 2] = origin[2] + edge * z
+                    # The surface passes through occupied cells, on average through their middle.
+                    distances[count] = edge * (np.sqrt(squares[x, y, z]) - 0.5)
+                    count += 1
+    return centres, distances
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

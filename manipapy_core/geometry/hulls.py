@@ -135,16 +135,16 @@ def _levels(vertices: Array) -> tuple[HullLevel, HullLevel]:
     while True:
         # Few vertices may lie in one plane, which Qhull refuses unless it may move them by rounding errors.
         hull = ConvexHull(vertices[taken], qhull_options="QJ" if len(taken) < 8 else "Qt")
-        heights = _heights(vertices, hull.equations)
+        heights, highest = _heights(vertices, hull.equations)
         if coarse is None and len(taken) >= COARSE_VERTICES:
-            coarse = _level(vertices, taken, hull.simplices, heights)
+            coarse = _level(vertices, taken, hull.simplices, heights, highest)
         if coarse is not None and len(vertices) <= FINE_VERTICES:
             return coarse, HullLevel(vertices, 0.0)
         if coarse is not None and (len(taken) >= FINE_VERTICES or heights.max() <= DECIMATION):
-            return coarse, _level(vertices, taken, hull.simplices, heights)
+            return coarse, _level(vertices, taken, hull.simplices, heights, highest)
         room = (FINE_VERTICES if coarse is not None else COARSE_VERTICES) - len(taken)
-        added = _spread(vertices, heights, max(1, min(max(6, len(taken) // 4), room)))
         known = set(taken)
+        added = [int(index) for index in _spread(vertices, heights, max(1, min(max(6, len(taken) // 4), room)))]
         added = [index for index in added if index not in known]
         if not added:
             level = HullLevel(vertices, 0.0)
@@ -152,10 +152,11 @@ def _levels(vertices: Array) -> tuple[HullLevel, HullLevel]:
         taken += added
 
 
-def _level(vertices: Array, taken: list[int], simplices: NDArray[np.int32], heights: Array) -> HullLevel:
-    corners = vertices[taken]
-    outside = vertices[heights > 0.0]
-    reach = _farthest(outside, corners[simplices]) if len(outside) else 0.0
+def _level(
+    vertices: Array, taken: list[int], simplices: NDArray[np.int32], heights: Array, highest: NDArray[np.int64]
+) -> HullLevel:
+    corners, outside = vertices[taken], heights > 0.0
+    reach = _farthest(vertices[outside], highest[outside], corners[simplices]) if outside.any() else 0.0
     return HullLevel(corners, reach + ROUNDING)
 
 
@@ -164,11 +165,11 @@ ROUNDING = 1e-6
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _heights(points: Array, equations: Array) -> Array:
-    """Largest height of each point above the planes (normal, minus offset) of a hull."""
-    heights = np.empty(len(points))
+def _heights(points: Array, equations: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Largest height of each point above the planes (normal, minus offset) of a hull, and which plane that is."""
+    heights, highest = np.empty(len(points)), np.empty(len(points), dtype=np.int64)
     for i in range(len(points)):
-        most = -np.inf
+        most, at = -np.inf, 0
         for k in range(len(equations)):
             height = (
                 equations[k, 0] * points[i, 0]
@@ -176,31 +177,49 @@ def _heights(points: Array, equations: Array) -> Array:
                 + equations[k, 2] * points[i, 2]
                 + equations[k, 3]
             )
-            most = max(most, height)
-        heights[i] = most
-    return heights
+            if height > most:
+                most, at = height, k
+        heights[i], highest[i] = most, at
+    return heights, highest
 
 
-def _spread(vertices: Array, heights: Array, count: int) -> list[int]:
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _spread(vertices: Array, heights: Array, count: int) -> NDArray[np.int64]:
     """Some of the vertices that stand out most, not next to each other."""
-    added: list[int] = []
+    added = np.empty(count, dtype=np.int64)
     apart = heights > 1e-9
-    while len(added) < count and apart.any():
-        index = int(np.argmax(np.where(apart, heights, -1.0)))
-        added.append(index)
-        # A bulge of height h over an edge of a round part with radius 5 cm is about this wide.
-        width = 3.0 * np.sqrt(0.05 * heights[index])
-        apart &= np.linalg.norm(vertices - vertices[index], axis=1) > width
+    for number in range(count):
+        index = -1
+        for i in range(len(heights)):
+            if apart[i] and (index < 0 or heights[i] > heights[index]):
+                index = i
+        if index < 0:
+            return added[:number]
+        added[number] = index
+        # A bulge of height h over an edge of a round part with radius 5 cm is about this wide: 3 √(0.05 h).
+        square = 9.0 * 0.05 * heights[index]
+        for i in range(len(heights)):
+            a, b, c = (
+                vertices[i, 0] - vertices[index, 0],
+                vertices[i, 1] - vertices[index, 1],
+                vertices[i, 2] - vertices[index, 2],
+            )
+            if a * a + b * b + c * c <= square:
+                apart[i] = False
     return added
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _farthest(points: Array, triangles: Array) -> float:
-    """Largest distance of points to the nearest of some triangles (corners, shape (triangles, 3, 3))."""
+def _farthest(points: Array, first: NDArray[np.int64], triangles: Array) -> float:
+    """Largest distance of points to the nearest of some triangles (corners, shape (triangles, 3, 3)).
+
+    The first triangle that a point is compared with should be a near one: mostly it shows that another is farther.
+    """
     farthest = 0.0
     for i in range(len(points)):
         nearest = np.inf
-        for t in range(len(triangles)):
+        for turn in range(-1, len(triangles)):
+            t = first[i] if turn < 0 else turn
             square = _square_to_triangle(points[i], triangles[t, 0], triangles[t, 1], triangles[t, 2])
             nearest = min(nearest, square)
             if nearest <= farthest:

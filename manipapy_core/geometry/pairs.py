@@ -8,6 +8,7 @@ links, fine enough that no configuration between its points can close the cleara
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -48,7 +49,8 @@ def choose_pairs(
     ignored = {frozenset({groups[a].name, groups[b].name}): ADJACENT for a, b in adjacent}
     lower, upper = sampling_limits(chain)
     q = np.random.default_rng(0).uniform(lower, upper, (SAMPLES, chain.n))
-    touching, near = (_contacts(chain, groups, candidates, q, pad) for pad in (0.0, CLEARANCE))
+    near = _contacts(chain, groups, candidates, q, CLEARANCE)
+    touching = _contacts_among(chain, groups, candidates, q, [counts > 0 for counts in near])
     possible = _possible_contacts(chain, groups, candidates)
     chosen = []
     for pair, contacts, approaches, may_touch in zip(candidates, touching, near, possible):
@@ -117,6 +119,27 @@ def _contacts(
     q = np.ascontiguousarray(q)
     code.calls["sample"](scene.address, q.ctypes.data, len(q), work.ctypes.data, counts.ctypes.data)
     return np.split(counts, ends[:-1])
+
+
+def _contacts_among(
+    chain: Chain,
+    groups: Sequence[Group],
+    pairs: Sequence[GroupPair],
+    q: Array,
+    possible: Sequence[NDArray[np.bool_]],
+) -> list[NDArray[np.int64]]:
+    """The same without a clearance, where the part pairs that can touch at all are known."""
+    kept = [
+        GroupPair(pair.first, pair.second, tuple(itertools.compress(pair.part_pairs, may_touch.tolist())))
+        for pair, may_touch in zip(pairs, possible)
+        if may_touch.any()
+    ]
+    found = iter(_contacts(chain, groups, kept, q, 0.0))
+    counts = [np.zeros(len(pair.part_pairs), dtype=np.int64) for pair in pairs]
+    for every, may_touch in zip(counts, possible):
+        if may_touch.any():
+            every[may_touch] = next(found)
+    return counts
 
 
 def _possible_contacts(chain: Chain, groups: Sequence[Group], pairs: Sequence[GroupPair]) -> list[NDArray[np.bool_]]:

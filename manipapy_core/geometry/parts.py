@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import lie
 from ..jit import njit
@@ -54,12 +53,6 @@ class Part:
             return _largest_height(self.local(points), self.shape.planes)
         return signed_distance(self.shape, self.local(points))
 
-    def within(self, points: Array, distance: float) -> NDArray[np.bool_]:
-        """Which points (count, 3) have at most this signed distance [m]; of a mesh by its planes, in little time."""
-        if isinstance(self.shape, ConvexMesh):
-            return _below_planes(self.local(points), self.shape.planes, distance)
-        return signed_distance(self.shape, self.local(points)) <= distance
-
     def farthest_from(self, point: Array) -> Array:
         """The point of the part that is farthest from a given one."""
         p, shape = self.local(point), self.shape
@@ -95,14 +88,6 @@ class Part:
         return self.placed(np.stack(np.meshgrid(*zip(lower, upper)), axis=-1).reshape(-1, 3))
 
 
-def union_distance(parts: Sequence[Part], points: Array) -> Array:
-    """Signed distance to the union; inside, never deeper than the truth."""
-    distance = np.full(len(points), np.inf)
-    for part in parts:
-        np.minimum(distance, part.signed_distance(points), out=distance)
-    return distance
-
-
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _largest_height(points: Array, planes: Array) -> Array:
     heights = np.empty(len(points))
@@ -115,23 +100,6 @@ def _largest_height(points: Array, planes: Array) -> Array:
                 most = height
         heights[i] = most
     return heights
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _below_planes(points: Array, planes: Array, distance: float) -> NDArray[np.bool_]:
-    below = np.ones(len(points), dtype=np.bool_)
-    last = 0
-    for i in range(len(points)):
-        x, y, z = points[i, 0], points[i, 1], points[i, 2]
-        # Neighbouring points are often above the same plane.
-        if planes[last, 0] * x + planes[last, 1] * y + planes[last, 2] * z - planes[last, 3] > distance:
-            below[i] = False
-            continue
-        for k in range(len(planes)):
-            if planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z - planes[k, 3] > distance:
-                below[i], last = False, k
-                break
-    return below
 
 
 def enclosing_ball(parts: Sequence[Part]) -> tuple[Array, float]:

@@ -118,6 +118,11 @@ class TriangleMesh:
     triangles: NDArray[np.int64]
     """Points of each triangle, shape (triangles, 3)."""
 
+    @property
+    def corners(self) -> Array:
+        """Corners of each triangle [m], shape (triangles, 3, 3)."""
+        return self.points[self.triangles]
+
 
 def load_mesh(filename: str, scale: ArrayLike = 1.0) -> TriangleMesh:
     """Read a mesh file: STL, OBJ, COLLADA and the other formats of trimesh.

@@ -105,3 +105,8 @@ class CoalScene:
 
 def coal_table(seed: int = 0):
     return [(coal.Box(*(2 * row[3:])), at(*row[:3])) for row in table_boxes(seed)]
+
+
+def union_distance(parts, points):
+    """Signed distance of points to the union of parts [m]; inside, never deeper than the truth."""
+    return np.min([part.signed_distance(points) for part in parts], axis=0)

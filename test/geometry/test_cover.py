@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geometry.arms import ENDS, arm, at
-from manipapy_core import lie
+from geometry.arms import ENDS, arm, at, union_distance
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import Box, Capsule, ConvexMesh, Cylinder, Sphere
-from manipapy_core.geometry.body import link_frames
 from manipapy_core.geometry.cover import cover, uncovered
-from manipapy_core.geometry.parts import Part, enclosing_ball, union_distance
+from manipapy_core.geometry.parts import Part, centred_part, convex_of, enclosing_ball
 
 MESH = ConvexMesh(0.04 * np.random.default_rng(5).normal(size=(30, 3)))
 
@@ -34,13 +32,12 @@ def test_every_link_is_covered(name):
 
 
 def test_the_proof_holds_for_a_whole_arm():
-    """In the frames of the links, where it was made: on another grid a cube may lie in two spheres, in none alone."""
-    _, chain, body = arm("ur5")
+    robot, _, body = arm("ur5")
     for group in body.groups:
-        R, p = link_frames(chain)[group.name]
-        T_link_frame = lie.inverse(lie.pose(R, p))
-        parts = [Part(part.shape, T_link_frame @ part.T_frame_shape) for part in group.parts]
-        spheres = np.column_stack([(group.spheres[:, :3] - p) @ R, group.spheres[:, 3:]])
+        # In the frame of the link, where the cubes of the proof lie as when the spheres were chosen.
+        shapes = robot.links[group.name].collisions
+        parts = [centred_part(convex_of(shape.geometry), shape.T_link_shape) for shape in shapes]
+        spheres = body.link_spheres[group.name] + [0.0, 0.0, 0.0, 1e-12]  # they were turned there and back
         assert len(uncovered(parts, spheres, body.overshoot)) == 0, group.name
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from geometry.arms import arm, configurations
+from geometry.arms import arm, configurations, union_distance
 from manipapy_core import kinematics
 from manipapy_core.geometry import Checker, Octomap, PointCloud, World
 from manipapy_core.geometry.body import link_frames
 from manipapy_core.geometry.fields import MAX_DISTANCE
-from manipapy_core.geometry.parts import union_distance
 
 
 def test_field_is_the_distance_between_cells():

@@ -52,3 +52,9 @@ def test_every_pair_of_links_is_checked_or_listed_with_a_reason():
                 assert (names in checked) != (names in body.ignored)
                 if names in body.ignored:
                     assert f"not checked ({body.ignored[names]}): {' – '.join(sorted(names))}" in text
+            else:
+                lines = [line for line in text.splitlines() if "fixed to each other" in line]
+                assert any(first.name in line and second.name in line for line in lines)
+    empty = set(chain.link_names) - {group.name for group in body.groups}
+    (line,) = (line for line in text.splitlines() if "without collision shapes" in line)
+    assert set(line.partition(": ")[2].split(", ")) == empty

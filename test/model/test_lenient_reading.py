@@ -28,6 +28,10 @@ FLAWS = {
     "two roots": (arm(more=link("camera")), "only the tree below 'base' is used"),
     "the same axis twice": (arm(wrist=f'{LIMIT}<axis xyz="0 0 1"/><axis xyz="0 0 1"/>'), "<axis> is given 2 times"),
     "joint on the world": (arm(more=joint("fix", "fixed", "world", "base")), "'world' does not exist and was added"),
+    "gripper without the arm that carries it": (
+        arm(more=joint("fix", "fixed", "flange", "base")),
+        "'flange' does not exist and was added",
+    ),
     "floating joint": (arm(kind="floating"), "held still"),
     "commas": (arm(wrist=f'{LIMIT}<origin xyz="0.07, 0, -0.69"/>'), "read without commas"),
     "a number too many": (arm(wrist=f'{LIMIT}<origin rpy="0 1.5 0 0"/>'), "read as '0 1.5 0'"),
@@ -46,10 +50,22 @@ def test_flaw_is_a_warning_with_its_line_and_refused_when_strict(case: str) -> N
     assert caught.value.problems == robot.warnings
 
 
+def test_missing_parent_is_refused_where_not_everything_hangs_on_it() -> None:
+    problem = only_problem_of(arm(more=link("camera") + joint("fix", "fixed", "handd", "camera")), strict=False)
+    assert "parent link 'handd' does not exist" in problem
+
+
 def test_moment_below_zero_by_rounding_counts_as_zero() -> None:
     robot = Robot.from_urdf(arm(hand=inertial(inertia=FLAT)))
     inertia = robot.links["hand"].inertial.inertia
     np.testing.assert_allclose(inertia, np.diag([0.0, 0.2, 0.2]), atol=1e-12)
+
+
+def test_moment_of_a_tiny_part_below_zero_counts_as_zero() -> None:
+    tiny = INERTIA.replace('"0.1"', '"-3.5e-8"').replace('"0.2"', '"3.5e-8"').replace("0.25", "9e-8")
+    robot = Robot.from_urdf(arm(hand=inertial(inertia=tiny)))
+    assert np.linalg.eigvalsh(robot.links["hand"].inertial.inertia)[0] >= 0.0
+    assert "by rounding" in robot.warnings[0]
 
 
 @pytest.mark.parametrize("written", ["0,07 0 -0.69", "0.1 0 0.2 0.3", "0.1,0,0.2", "0.1,, 0 0"])

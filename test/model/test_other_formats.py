@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from manipapy_core import dynamics, kinematics, lie
 from manipapy_core.cli.app import app
-from manipapy_core.errors import ModelError
+from manipapy_core.errors import MeshNotFound, ModelError
+from manipapy_core.geometry import RobotBody
 from manipapy_core.model import Robot
 from manipapy_core.model.elements import transform_from_xyz_rpy
 
@@ -107,6 +108,41 @@ def test_mjcf_mesh_lies_where_mujoco_has_it(tmp_path: Path) -> None:
     T = lie.pose(lie.rotation_from_quaternion(np.roll(model.geom_quat[0], -1)), model.geom_pos[0])
     theirs = model.mesh_vert @ T[:3, :3].T + T[:3, 3]
     np.testing.assert_allclose(sorted(placed.tolist()), sorted(theirs.tolist()), atol=1e-6)
+
+
+WITH_MESH = """<mujoco><asset><mesh name="part" file="part.obj"/><texture name="t" type="2d" file="t.png"/>
+    <material name="m" texture="t"/></asset><worldbody><body name="b">{inertial}<joint name="j" axis="0 1 0"/>
+    <geom type="mesh" mesh="part" material="m" pos="0.1 0.2 0.3" euler="10 20 30"/></body></worldbody></mujoco>"""
+INERTIAL = '<inertial pos="0.1 0 0" mass="2" diaginertia="0.1 0.2 0.15"/>'
+
+
+def test_mjcf_does_without_a_missing_mesh_where_the_inertia_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "robot.xml"
+    path.write_text(WITH_MESH.format(inertial=INERTIAL))
+    robot = Robot.from_urdf(path)
+    np.testing.assert_allclose(dynamics.mass_matrix(robot.tree("world"), [0.3]), [[0.2 + 2.0 * 0.1**2]])
+    (shape,) = robot.links["b"].collisions
+    np.testing.assert_allclose(shape.T_link_shape[:3, 3], [0.1, 0.2, 0.3])
+    assert any("part.obj': file not found" in warning for warning in robot.warnings)
+    # Without its mesh the link would be called free: that is refused.
+    with pytest.raises(MeshNotFound, match=r"part\.obj"):
+        RobotBody.build(robot, robot.tree("world"), keep=False)
+    with pytest.raises(ModelError, match=r"part\.obj"):
+        Robot.from_urdf(path, strict=True)
+
+
+def test_mjcf_without_the_mesh_that_gives_a_mass_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "robot.xml"
+    path.write_text(WITH_MESH.format(inertial=""))
+    with pytest.raises(ModelError, match=r"part\.obj"):
+        Robot.from_urdf(path)
+
+
+def test_part_of_an_mjcf_model_says_that_it_has_no_links(tmp_path: Path) -> None:
+    path = tmp_path / "actuators.xml"
+    path.write_text('<mujoco><actuator><motor joint="elsewhere"/></actuator></mujoco>')
+    with pytest.raises(ModelError, match="has no links"):
+        Robot.from_urdf(path)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ every description.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ...errors import MissingPackage, ModelError
 from ...typing import Array
 from ..packages import PackageSearch
 from ..urdf.xml import Element, decode, parse_xml
+from .mjcf_missing import without_missing_files
 from .urdf_builder import UrdfBuilder, add_inertial, add_shape, number, numbers
 
 WORLD = "world"
@@ -38,21 +40,36 @@ def robot_from_mjcf(text: str, *, label: str, source: str, path: str | None, sea
         MissingPackage: mujoco is not installed.
     """
     root = parse_xml(text, label, source)
-    _check_files(root, label, source, path, search)
+    documents = _check_files(root, label, source, path, search)
     try:
         import mujoco
     except ImportError:
         raise MissingPackage("mujoco", "reading MJCF", "mjcf") from None
+    name = root.attributes.get("model") or "robot"
     try:
         model = mujoco.MjModel.from_xml_string(text) if path is None else mujoco.MjModel.from_xml_path(path)
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
+        if not any(element.tag in ("body", "attach") for document in documents for element in document.walk()):
+            reason = "has no links, it holds no <body>: a part of a model; load the file that includes it"
+            raise ModelError(source, [f"{label}: {reason}"]) from None
         reason = " ".join(str(error).split())
-        raise ModelError(source, [f"{label}: MuJoCo refuses it: {reason}; correct the file"]) from None
-    return _Model(mujoco, model, root.attributes.get("model") or "robot", path).build()
+        found = _without_missing_files(mujoco, path)
+        if found is None:
+            raise ModelError(source, [f"{label}: MuJoCo refuses it: {reason}; correct the file"]) from None
+        model, placeholders = found
+        return _Model(mujoco, model, name, path, placeholders).build()
+    return _Model(mujoco, model, name, path, {}).build()
 
 
-def _check_files(root: Element, label: str, source: str, path: str | None, search: PackageSearch) -> None:
-    """Refuse a model that would have MuJoCo open files elsewhere."""
+def _without_missing_files(mujoco: Any, path: str | None) -> tuple[Any, dict[str, str]] | None:
+    try:
+        return None if path is None else without_missing_files(mujoco, path)
+    except (ValueError, RuntimeError, mujoco.FatalError):
+        return None  # What MuJoCo said of the whole model is reported.
+
+
+def _check_files(root: Element, label: str, source: str, path: str | None, search: PackageSearch) -> list[Element]:
+    """Refuse a model that would have MuJoCo open files elsewhere; all documents that it consists of."""
     folder = None if path is None else os.path.dirname(os.path.abspath(path))
     pending, seen = [(root, label)], 0
     documents: list[tuple[Element, str]] = []
@@ -81,6 +98,7 @@ def _check_files(root: Element, label: str, source: str, path: str | None, searc
             if below is not None and element.attributes.get("file"):
                 assets = settings.get(below, settings.get("assetdir", ""))
                 _allowed(element, folder, assets, name, source, search)
+    return [document for document, _ in documents]
 
 
 def _allowed(element: Element, folder: str | None, below: str, name: str, source: str, search: PackageSearch) -> str:
@@ -100,8 +118,8 @@ def _allowed(element: Element, folder: str | None, below: str, name: str, source
 class _Model:
     """One compiled model while it is read."""
 
-    def __init__(self, mujoco: Any, model: Any, name: str, path: str | None):
-        self._mujoco, self._model, self._path = mujoco, model, path
+    def __init__(self, mujoco: Any, model: Any, name: str, path: str | None, placeholders: Mapping[str, str]):
+        self._mujoco, self._model, self._path, self._placeholders = mujoco, model, path, placeholders
         self._urdf = UrdfBuilder(name)
         self._names: dict[int, str] = {}
 
@@ -224,7 +242,9 @@ class _Model:
         touches = bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
         if kind == int(types.mjGEOM_PLANE):
             return
-        if kind == int(types.mjGEOM_MESH):
+        if self._name("GEOM", geom) in self._placeholders:
+            geometry, attributes = "mesh", {"filename": self._placeholders[self._name("GEOM", geom)]}
+        elif kind == int(types.mjGEOM_MESH):
             geometry, attributes, T = self._mesh(geom, T)
         elif kind == int(types.mjGEOM_SPHERE):
             geometry, attributes = "sphere", {"radius": number(size[0])}

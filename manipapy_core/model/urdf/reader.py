@@ -26,7 +26,7 @@ from ..meshes import MeshFinder
 from .joints import read_joint
 from .report import Report
 from .shapes import ShapeReader, read_origin
-from .tree import WORLD, JointEntry, check_tree, fold_mimics, followers_freed, links_below
+from .tree import JointEntry, check_tree, fold_mimics, followers_freed, links_below
 from .validate import inertia_problems, inertia_warnings, mass_problems, positive_inertia
 from .xml import Element
 
@@ -113,8 +113,8 @@ def read_robot(
         report.raise_problems()
 
     root = check_tree(report, robot, link_elements, list(entries.values()))
-    if WORLD in link_elements and WORLD not in links:
-        links = {WORLD: Link(WORLD), **links}
+    added = [Link(name) for name in link_elements if name not in links]
+    links = {**{link.name: link for link in added}, **links}
     joints = fold_mimics(report, entries)
     for package, folder in meshes.assumed.items():
         cure = "rename the folder, or pass package_paths"

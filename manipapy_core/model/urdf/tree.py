@@ -38,7 +38,8 @@ def check_tree(report: Report, robot: Element, links: dict[str, Element], entrie
     Args:
         report: Takes the problems.
         robot: The `<robot>` element.
-        links: Elements of the links by name; the link `world` is added when joints hang on it.
+        links: Elements of the links by name. Added is the link `world` when joints hang on it, and otherwise the one
+            link that is missing if everything hangs on it.
         entries: The joints in file order.
 
     Returns:
@@ -48,11 +49,12 @@ def check_tree(report: Report, robot: Element, links: dict[str, Element], entrie
         report.problem(robot, "", 'has no links; write at least one <link name="..."/>')
         return ""
     complete = [(entry, entry.joint) for entry in entries if entry.joint is not None]
-    hanging = next((entry for entry, joint in complete if joint.parent == WORLD), None)
-    if WORLD not in links and hanging is not None:
-        cure = f'add <link name="{WORLD}"/>'
-        report.flaw(hanging.element, hanging.owner, f"parent link {WORLD!r} does not exist and was added; {cure}")
-        links[WORLD] = robot
+    mount = _missing_mount(links, [joint for _, joint in complete])
+    hanging = next((entry for entry, joint in complete if joint.parent == mount), None)
+    if hanging is not None and mount not in links:
+        cure = f'add <link name="{mount}"/>'
+        report.flaw(hanging.element, hanging.owner, f"parent link {mount!r} does not exist and was added; {cure}")
+        links[mount] = robot
     parent_joint: dict[str, JointEntry] = {}
     for entry, joint in complete:
         for role, name in (("parent", joint.parent), ("child", joint.child)):
@@ -87,6 +89,17 @@ def check_tree(report: Report, robot: Element, links: dict[str, Element], entrie
         "others with joints (type fixed if they do not move) or delete them",
     )
     return largest
+
+
+def _missing_mount(links: Mapping[str, Element], joints: Sequence[Joint]) -> str:
+    """`world`, or the one missing parent that everything hangs on, as in the description of a gripper alone.
+
+    Then no name of the file can be a misspelling of it: the link that was meant would hang on nothing.
+    """
+    missing = {joint.parent for joint in joints} - set(links)
+    if len(missing) == 1 and links_below(mount := next(iter(missing)), joints) == {mount, *links}:
+        return mount
+    return WORLD
 
 
 def links_below(root: str, joints: Iterable[Joint]) -> set[str]:

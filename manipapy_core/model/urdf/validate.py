@@ -15,10 +15,11 @@ from ...typing import Array
 from ..elements import JointType
 
 # Files round their numbers to a few digits, so the exact conditions are asked with some room: a principal moment below
-# zero by this part of the largest one, or by the moment of the mass at this radius of gyration [m], is rounding.
+# zero by this part of the largest one, by the moment of the mass at this radius of gyration [m], or by less than the
+# moment of 1 g at 1 cm [kg m^2], is rounding.
 _MOMENT_TOLERANCE = 1e-3
 _SMALLEST_RADIUS = 1e-3
-_SMALLEST_MOMENT = 1e-12
+_SMALLEST_MOMENT = 1e-7
 _LARGEST_MASS = 1e6
 _LARGEST_MOMENT = 1e9
 _TRIANGLE_TOLERANCE = 1e-3
