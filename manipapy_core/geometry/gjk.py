@@ -150,7 +150,8 @@ def copy_row(source, target):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _dot(a, b):  # type: ignore[no-untyped-def]
+def dot(a, b):  # type: ignore[no-untyped-def]
+    """Scalar product in three dimensions; numba compiles np.dot only where scipy is installed, whose BLAS it calls."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -248,7 +249,7 @@ def core_distance(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[n
     v, a, b, n = scratch[0], scratch[1], scratch[2], scratch[3]
     count, square = 0, np.inf
     n[0], n[1], n[2] = T_j[0, 3] - T_i[0, 3], T_j[1, 3] - T_i[1, 3], T_j[2, 3] - T_i[2, 3]
-    if _dot(n, n) < 1e-12:
+    if dot(n, n) < 1e-12:
         n[0] = 1.0
     lower = 0.0
     for _ in range(ITERATIONS):
@@ -283,7 +284,7 @@ def core_distance(solids, i, T_i, j, T_j, limit, out, memory):  # type: ignore[n
             v[r] = 0.0
             for k in range(kept):
                 v[r] += share[k] * rows[k, r]
-        before, square = square, _dot(v, v)
+        before, square = square, dot(v, v)
         if inside or square < INSIDE * INSIDE:
             return 1
         count = kept
