@@ -17,14 +17,15 @@ DOCS_VENV ?= .venv-docs
 bin := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock test test-all test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
+.PHONY: help setup lock test test-all test-pythons test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
 	bench-planning bench-polytope \
 	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs sim \
 	clean distclean
 
 help:
 	@echo "make setup       environment in $(VENV) (a minute; later runs a second)"
-	@echo "make test        the tests on all cores (ARGS='-k ik' chooses);  make test-all  also the slow ones"
+	@echo "make test        the tests on all cores (ARGS='-k ik' chooses);  make test-all  also the slow ones, and other Pythons"
+	@echo "make test-pythons  the tests on every other supported Python that is installed; VERSIONS='3.12 3.13'"
 	@echo "make test-faults  faults against real processes, judged by the physics; writes docs/faults.md"
 	@echo "make fuzz        broken descriptions, meshes, maps, caches, commands and messages; FUZZ_SECONDS=600"
 	@echo "make soak        random goals, obstacles and killed nodes; HOURS=1; writes docs/soak.md"
@@ -54,7 +55,12 @@ test: setup
 	@PYTHON=$(bin)/python scripts/run_tests.sh $(ARGS)
 
 test-all: setup
-	@PYTHON=$(bin)/python scripts/run_tests.sh -m "slow or not slow" $(ARGS)
+	@PYTHON=$(bin)/python scripts/run_tests.sh -m "slow or not slow" $(ARGS); status=$$?; \
+	  PYTHON=$(bin)/python EXTRAS=$(EXTRAS) scripts/test_pythons.sh $(ARGS) && exit $$status
+
+# The other Pythons that are installed: VERSIONS='3.12 3.13' chooses.
+test-pythons: setup
+	@PYTHON=$(bin)/python EXTRAS=$(EXTRAS) VERSIONS="$(VERSIONS)" scripts/test_pythons.sh $(ARGS)
 
 test-faults: setup
 	PYTHONPATH=test:. $(bin)/python -m faults.run $(ARGS)

@@ -49,6 +49,11 @@ class Requirement:
         return bool(self.minimum and self.version and _numbers(self.version) < _numbers(self.minimum))
 
     @property
+    def absence(self) -> str:
+        """A sentence for the user who lacks it."""
+        return f"{self.package} is not installed ({self.purpose}): {self.cure}"
+
+    @property
     def cure(self) -> str:
         """What installs it."""
         pip = f"pip install '{self.package}{f'>={self.minimum}' if self.minimum else ''}'"
@@ -99,12 +104,18 @@ OPTIONAL = (
 """Each makes something more possible."""
 
 
+def missing(error: ModuleNotFoundError) -> str | None:
+    """A sentence with the cure for an import that failed; None if it is not of a package of these tables."""
+    module = (error.name or "").partition(".")[0]
+    return next((item.absence for item in (*ALWAYS, *OPTIONAL) if item.module == module), None)
+
+
 def problems() -> list[str]:
     """A sentence with the cure for every package of `ALWAYS` that is missing or too old."""
     found = []
     for item in ALWAYS:
         if not item.installed:
-            found.append(f"{item.package} is not installed ({item.purpose}): {item.cure}")
+            found.append(item.absence)
         elif item.too_old:
             found.append(f"{item.package} {item.version} is older than {item.minimum}: {item.cure}")
     return found

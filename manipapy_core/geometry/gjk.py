@@ -150,7 +150,8 @@ def copy_row(source, target):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _dot(a, b):  # type: ignore[no-untyped-def]
+def dot(a, b):  # type: ignore[no-untyped-def]
+    """Scalar product in three dimensions; numba compiles np.dot only where scipy is installed, whose BLAS it calls."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -255,7 +256,7 @@ def _core_distance_from(solids, i, T_i, j, T_j, limit, out, memory):  # type: ig
     rows, shares, scratch, share = memory
     v, a, b, n = scratch[0], scratch[1], scratch[2], scratch[3]
     count, square = 0, np.inf
-    size = _dot(n, n) ** 0.5
+    size = dot(n, n) ** 0.5
     if size < 1e-6:
         n[0], n[1], n[2], size = 1.0, 0.0, 0.0, 1.0
     for r in range(3):
@@ -301,7 +302,7 @@ def _core_distance_from(solids, i, T_i, j, T_j, limit, out, memory):  # type: ig
             v[r] = 0.0
             for k in range(kept):
                 v[r] += share[k] * rows[k, r]
-        before, square = square, _dot(v, v)
+        before, square = square, dot(v, v)
         if inside or square < INSIDE * INSIDE:
             return 1
         count = kept

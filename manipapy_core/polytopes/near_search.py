@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..geometry.gjk import copy_row, new_memory, separation
+from ..geometry.gjk import copy_row, dot, new_memory, separation
 from ..jit import njit
 
 TURN = 0.15
@@ -99,12 +99,17 @@ def _turn(T, first, last, about, axis, angle, shift, turned):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
+def _distance(a, b):  # type: ignore[no-untyped-def]
+    return np.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+
+
+@njit(cache=True, nogil=True)
 def _tangents(n):  # type: ignore[no-untyped-def]
     """Two unit vectors across n."""
     tangents = np.zeros((2, 3))
     tangents[0, np.argmin(np.abs(n))] = 1.0
-    tangents[0] -= n * np.dot(n, tangents[0])
-    tangents[0] /= np.linalg.norm(tangents[0])
+    tangents[0] -= n * dot(n, tangents[0])
+    tangents[0] /= np.sqrt(dot(tangents[0], tangents[0]))
     tangents[1] = np.cross(n, tangents[0])
     return tangents
 
@@ -138,7 +143,7 @@ def _points_of_pair(solids, bound, T, turned, solid_range, reach, parts, start, 
                 for r in range(3):
                     row[4 + r] = about[r] + R[0, r] * point[0] + R[1, r] * point[1] + R[2, r] * point[2]
                 row[1:4] = n
-                row[0] = np.dot(n, row[7:10] - row[4:7])
+                row[0] = dot(n, row[7:10] - row[4:7])
             else:
                 i, j = parts[other, 0], parts[other, 1]
                 separation(solids, i, T[i], j, T[j], influence, row, memory)
@@ -156,7 +161,7 @@ def _select(rows, count, most, chosen):  # type: ignore[no-untyped-def]
         for i in range(count):
             apart = np.inf
             for k in range(kept):
-                apart = min(apart, float(np.linalg.norm(rows[i, 4:7] - rows[chosen[k], 4:7])))
+                apart = min(apart, _distance(rows[i, 4:7], rows[chosen[k], 4:7]))
             if kept > 0 and apart < SAME_POINT:
                 continue
             score = rows[i, 0] if kept == 0 else (rows[i, 0] - rows[chosen[0], 0]) / apart
@@ -227,12 +232,12 @@ def near_solids(  # type: ignore[no-untyped-def]
     for p in range(len(pairs) + len(object_pairs)):
         if p < len(pairs):
             a, b = pairs[p, 0], pairs[p, 1]
-            if np.linalg.norm(centres[a] - centres[b]) - balls[a, 3] - balls[b, 3] > influence:
+            if _distance(centres[a], centres[b]) - balls[a, 3] - balls[b, 3] > influence:
                 continue
             table, start, end = parts, pairs[p, 2], pairs[p, 3]
         else:
             a, solid = object_pairs[p - len(pairs), 0], objects_at + object_pairs[p - len(pairs), 1]
-            if np.linalg.norm(centres[a] - T[solid, :3, 3]) - balls[a, 3] - bound[solid] > influence:
+            if _distance(centres[a], T[solid, :3, 3]) - balls[a, 3] - bound[solid] > influence:
                 continue
             table, start, end = own, 0, first[a + 1] - first[a]
             for k in range(end):

@@ -6,6 +6,7 @@ reason. A timer polls the outcomes that the control loop sets, so that no callba
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,6 +16,7 @@ from control_msgs.action import FollowJointTrajectory
 from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from manipapy_core.control import (
@@ -69,10 +71,17 @@ class TrajectoryGoals:
         thread: Executes the goals.
         is_active: Whether goals may be executed.
         heartbeat_timeout: Time without a heartbeat after which a monitored goal ends [s].
+        streams: Whether to subscribe to streams of short trajectories.
     """
 
     def __init__(
-        self, node: Node, thread: TrajectoryFollower, is_active: Callable[[], bool], *, heartbeat_timeout: float
+        self,
+        node: Node,
+        thread: TrajectoryFollower,
+        is_active: Callable[[], bool],
+        *,
+        heartbeat_timeout: float = math.inf,
+        streams: bool = True,
     ):
         self._node, self._thread, self._is_active = node, thread, is_active
         self._goals: list[_ActiveGoal] = []
@@ -81,23 +90,28 @@ class TrajectoryGoals:
             FollowJointTrajectory,
             ACTION,
             execute_callback=not_used,
-            goal_callback=lambda _: GoalResponse.ACCEPT,
+            goal_callback=self._respond,
             handle_accepted_callback=self._on_goal,
             cancel_callback=self._on_cancel,
             result_timeout=KEEP_RESULTS,
         )
         self._feedback = FeedbackPublisher(node, ACTION, thread.controller.chain.joint_names)
         self._topic = node.create_subscription(TrajectoryMessage, "~/joint_trajectory", self._on_message, 1)
-        self._stream = node.create_subscription(TrajectoryMessage, "~/joint_stream", self._on_stream, 1)
+        self._stream: Subscription | None = None
+        if streams:
+            self._stream = node.create_subscription(TrajectoryMessage, "~/joint_stream", self._on_stream, 1)
         self._streamed: ValidatedGoal | None = None
-        self._heartbeats = HeartbeatMonitor(node, heartbeat_timeout)
+        # Without a timeout nobody is monitored, and nothing is subscribed to.
+        self._heartbeats = HeartbeatMonitor(node, heartbeat_timeout) if math.isfinite(heartbeat_timeout) else None
 
     def destroy(self) -> None:
         """Ends all goals and destroys action and topic."""
         self.abandon("the controller is shutting down")
         self._node.destroy_subscription(self._topic)
-        self._node.destroy_subscription(self._stream)
-        self._heartbeats.destroy()
+        if self._stream is not None:
+            self._node.destroy_subscription(self._stream)
+        if self._heartbeats is not None:
+            self._heartbeats.destroy()
         self._feedback.destroy()
         self._server.destroy()
 
@@ -126,6 +140,8 @@ class TrajectoryGoals:
 
     def _end_unmonitored(self) -> None:
         """Brings the arm to rest if the heartbeats of its goal have stopped."""
+        if self._heartbeats is None:
+            return
         self._heartbeats.update()
         for entry in self._goals:
             sender = None if entry.handle is None else self._heartbeats.lost(bytes(entry.handle.goal_id.uuid))
@@ -133,6 +149,10 @@ class TrajectoryGoals:
                 text = f"no heartbeat of {sender} for {self._heartbeats.silence:g} s; the arm is held"
                 entry.goal.ending.settle(Outcome(GoalStatus.ABORTED, ErrorCode.INVALID_GOAL, text))
                 self._thread.controller.cancel(entry.goal)
+
+    def _respond(self, goal: FollowJointTrajectory.Goal) -> GoalResponse:
+        """Whether a goal is accepted; a rejection carries no reason."""
+        return GoalResponse.ACCEPT
 
     def _on_goal(self, handle: ServerGoalHandle) -> None:
         handle.execute()

@@ -29,9 +29,8 @@ from ..common.node import ManagedNode
 from ..common.params import Param, Values
 from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS
-from ..controller.settings import HEARTBEAT_TIMEOUT
-from ..controller.trajectory_action import TrajectoryGoals
 from ..controller.trajectory_messages import point
+from .controller_goals import ControllerGoals
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
@@ -138,9 +137,7 @@ class MockHardwareNode(ManagedNode):
         self._arm = self.own(PerfectArm(self, chain, np.array(q), float(values["update_rate"])))
         # In ros2_control every controller is a node; so it is here, in the same process.
         self._controller = self.own(_ControllerNode(self))
-        self._goals = self.own(
-            TrajectoryGoals(self._controller, self._arm, lambda: self.is_active, heartbeat_timeout=HEARTBEAT_TIMEOUT)
-        )
+        self._goals = self.own(ControllerGoals(self._controller, self._arm, lambda: self.is_active))
         self._states = self._controller.create_publisher(
             JointTrajectoryControllerState, "~/controller_state", qos.STATE
         )

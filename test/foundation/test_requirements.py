@@ -107,6 +107,37 @@ def test_node_without_a_package_says_so_in_a_sentence(missing):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [("numba", ["up", "--mode", "mock"]), ("typer", ["doctor"]), ("llvmlite", ["srdf", "ur5"])],
+)
+def test_command_without_a_package_says_so_in_a_sentence(missing, words):
+    code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['manipapy', *{words!r}]\n"
+    code += "from manipapy_core.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"manipapy: {missing} is not installed" in done.stderr and "pip install" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_compiled_functions_need_no_scipy(project):
+    """Numba compiles np.dot, np.linalg and @ only where scipy is installed, and ends with a traceback elsewhere."""
+    found = []
+    for path in (project / "manipapy_core").rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef) or "njit" not in map(_name, function.decorator_list):
+                continue
+            for node in ast.walk(function):
+                by_operator = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+                if by_operator or (isinstance(node, ast.Attribute) and node.attr in ("dot", "vdot", "linalg")):
+                    found.append(f"{path.name}:{node.lineno} in {function.name}")
+    assert not found
+
+
+def _name(decorator: ast.expr) -> str:
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
 def test_unknown_node_is_refused():
     done = subprocess.run([sys.executable, "-m", "manipapy_ros.start", "gripper"], capture_output=True, text=True)
     assert done.returncode == 2 and "usage" in done.stderr

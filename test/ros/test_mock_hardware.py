@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from manipapy_core import Robot
 from manipapy_ros.common import qos
+from manipapy_ros.mock_hardware.controller_goals import refusal
 
 HOME = [0.0, -1.57, 1.57, -1.57, -1.57, 0.0]
 NAMESPACE = "/mocked"
@@ -106,11 +108,67 @@ def test_cancel_holds_the_arm_where_it_is(mock, peer, states, action, joints):
     np.testing.assert_array_equal(states[-1].position, held)
 
 
-def test_a_goal_that_cannot_be_followed_says_why(mock, peer, action, joints):
-    answer = ended(peer, accepted(peer, action, one_point([*joints[:5], "no_such_joint"], [0.0] * 6, 1.0)))
+def changed(trajectory: JointTrajectory, **fields) -> JointTrajectory:
+    """A trajectory with other fields of its last point, or of itself."""
+    for name, value in fields.items():
+        setattr(trajectory if hasattr(trajectory, name) else trajectory.points[-1], name, value)
+    return trajectory
+
+
+REFUSED = {
+    "unknown joint": (lambda names: one_point([*names[:5], "no_such_joint"], HOME, 1.0), "no_such_joint"),
+    "some joints": (lambda names: one_point(names[:5], HOME[:5], 1.0), "its joints are"),
+    "no points": (lambda names: JointTrajectory(joint_names=list(names)), "no points"),
+    "moves at the end": (lambda names: changed(one_point(names, HOME, 1.0), velocities=[0.1] * 6), "still move"),
+    "in the past": (lambda names: changed(one_point(names, HOME, 1.0), header=Header(stamp=Time(sec=9))), "the past"),
+    "efforts": (lambda names: changed(one_point(names, HOME, 1.0), effort=[0.0] * 6), "efforts"),
+    "too few velocities": (lambda names: changed(one_point(names, HOME, 1.0), velocities=[0.0]), "1 velocities"),
+    "no positions": (lambda names: changed(one_point(names, HOME, 1.0), positions=[]), "0 positions"),
+    "same time twice": (
+        lambda names: changed(one_point(names, HOME, 1.0), points=2 * one_point(names, HOME, 1.0).points),
+        "not later",
+    ),
+}
+"""Trajectories that joint_trajectory_controller rejects, and a part of the reason."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_goal_that_the_real_controller_rejects_is_rejected(mock, peer, action, joints, name):
+    trajectory, reason = REFUSED[name][0](joints), REFUSED[name][1]
+    assert reason in refusal(trajectory, joints, now=1e9)
+    sent = action.send_goal_async(FollowJointTrajectory.Goal(trajectory=trajectory))
+    peer.wait_for(sent.done, "an answer to the goal")
+    assert not sent.result().accepted
+
+
+def test_an_empty_trajectory_on_the_topic_does_not_stop_the_arm(mock, peer, states, action, joints):
+    topic = f"{NAMESPACE}/joint_trajectory_controller/joint_trajectory"
+    publisher = peer.node.create_publisher(JointTrajectory, topic, 1)
+    begin = np.array(states[-1].position)
+    handle = accepted(peer, action, one_point(joints, begin + 0.1, 2.0))
+    peer.wait_for(lambda: publisher.get_subscription_count() > 0, topic)
+    publisher.publish(JointTrajectory(joint_names=list(joints)))
+    assert ended(peer, handle).status == GoalStatus.STATUS_SUCCEEDED
+    np.testing.assert_allclose(states[-1].position, begin + 0.1, atol=1e-3)
+
+
+def test_a_new_goal_aborts_the_one_before(mock, peer, states, action, joints):
+    begin = np.array(states[-1].position)
+    first = accepted(peer, action, one_point(joints, begin + 0.5, 5.0))
+    second = accepted(peer, action, one_point(joints, begin, 1.0))
+    answer = ended(peer, first)
     assert answer.status == GoalStatus.STATUS_ABORTED
-    assert answer.result.error_code == FollowJointTrajectory.Result.INVALID_JOINTS
-    assert "no_such_joint" in answer.result.error_string
+    assert answer.result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
+    assert ended(peer, second).status == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_knows_no_heartbeats_and_no_streams(mock, peer):
+    """A planner that dies is not noticed by ros2_control."""
+    subscribed = {
+        name for name, _ in peer.node.get_subscriber_names_and_types_by_node("joint_trajectory_controller", NAMESPACE)
+    }
+    assert f"{NAMESPACE}/joint_trajectory_controller/joint_trajectory" in subscribed
+    assert not {name for name in subscribed if name.endswith(("/watch", "/joint_stream"))}
 
 
 def test_tells_its_state_like_the_real_controller(mock, peer, joints):
