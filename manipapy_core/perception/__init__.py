@@ -17,7 +17,6 @@ from .shapes.cluster import Cluster
 from .shapes.clusters import ClusterSettings, find_clusters
 from .shapes.labels import Detection, Detector, OnnxDetector, label_clusters
 from .shapes.padding import PaddingSettings
-from .stereo.calibration import Rectifier, StereoCalibration, calibrate_stereo, find_corners
 from .stereo.camera import BadCamera, Camera, Distortion, StereoModel
 from .stereo.depth import (
     DepthMap,
@@ -32,6 +31,7 @@ from .stereo.disparity import Disparity, Matcher, MatcherSettings, Method
 from .stereo.frames import DepthImage, Frame, PointSet, StereoPair, Unsynchronised
 from .stereo.images import BadImage, as_depth, as_gray
 from .stereo.noise import DepthNoise, NoiseEstimator
+from .stereo.rectify import Rectifier
 from .surfaces import SeenSurface, SurfaceKeeper, surfaces_of
 from .tracking.line_of_sight import Evidence, LineOfSight
 from .tracking.obstacle import Obstacle
@@ -74,7 +74,6 @@ __all__ = [
     "Rectifier",
     "SeenSurface",
     "SelfFilter",
-    "StereoCalibration",
     "StereoModel",
     "StereoPair",
     "SurfaceKeeper",
@@ -84,13 +83,11 @@ __all__ = [
     "Voxels",
     "as_depth",
     "as_gray",
-    "calibrate_stereo",
     "crop",
     "dbscan",
     "depth_from_disparity",
     "depth_from_image",
     "find_clusters",
-    "find_corners",
     "inliers",
     "label_clusters",
     "mean_neighbour_distances",

@@ -13,7 +13,6 @@ from ..points.detected_plane import DetectedPlane
 from ..result import Reason
 from ..settings import PerceptionSettings
 from ..tracking.line_of_sight import LineOfSight
-from .calibration import Rectifier
 from .camera import Camera, StereoModel
 from .depth import (
     DepthMap,
@@ -28,6 +27,7 @@ from .disparity import Disparity, Matcher
 from .frames import DepthImage, Frame, PointSet, StereoPair
 from .images import AnyImage, GrayImage, as_depth, as_gray, resized
 from .noise import LEAST, SAMPLES, DepthNoise, NoiseEstimator
+from .rectify import Rectifier
 
 DARK_LEVEL, BRIGHT_LEVEL = 8.0, 247.0
 """Mean grey values beyond which an image is black or white."""
