@@ -3,8 +3,8 @@
 OpenCV is imported when the first image is processed.
 """
 
+from ..perception.camera_pose import CameraPose
 from .boards import Board, BoardKind, BoardView
-from .camera_pose import CameraPose
 from .cameras import CameraCalibration, calibrate_camera
 from .files import (
     image_files,

@@ -13,10 +13,10 @@ import numpy as np
 from .. import kinematics, lie
 from ..errors import InputError
 from ..model.chain import Chain
+from ..perception.camera_pose import CameraPose, matrix_of, read_yaml
 from ..perception.stereo.camera import Camera
 from ..perception.stereo.images import AnyImage, opencv
 from ..typing import Array
-from .camera_pose import CameraPose, matrix_of, read_yaml
 from .hand_eye import HandEyeCalibration, HandEyeView
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".pgm")

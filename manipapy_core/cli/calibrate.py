@@ -214,11 +214,11 @@ def poses(
     import numpy as np
 
     from ..calibration import plan_visits
-    from ..calibration.camera_pose import CameraPose
     from ..calibration.files import load_camera, write_visits
     from ..geometry import Checker, RobotBody
     from ..model.arms import gravity_in_base
     from ..motion.home import find_home, floor_world
+    from ..perception import CameraPose
 
     model, arm = _arm(robot, base, tip, package_path, xacro_arg)
     checker = Checker(RobotBody.build(model, arm), floor_world(arm, model))

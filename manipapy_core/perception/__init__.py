@@ -4,7 +4,9 @@
 the first image is processed.
 """
 
+from .camera_pose import CameraPose
 from .pipeline import PerceptionPipeline
+from .points.axes import CloudAxes, to_optical
 from .points.dbscan import dbscan
 from .points.detected_plane import DetectedPlane
 from .points.outliers import inliers, mean_neighbour_distances
@@ -31,7 +33,7 @@ from .stereo.disparity import Disparity, Matcher, MatcherSettings, Method
 from .stereo.frames import DepthImage, Frame, PointSet, StereoPair, Unsynchronised
 from .stereo.images import BadImage, as_depth, as_gray
 from .stereo.noise import DepthNoise, NoiseEstimator
-from .stereo.rectify import Rectifier
+from .stereo.rectify import DepthRectifier, Rectifier
 from .surfaces import SeenSurface, SurfaceKeeper, surfaces_of
 from .tracking.line_of_sight import Evidence, LineOfSight
 from .tracking.obstacle import Obstacle
@@ -41,11 +43,14 @@ __all__ = [
     "BadCamera",
     "BadImage",
     "Camera",
+    "CameraPose",
+    "CloudAxes",
     "Cluster",
     "ClusterSettings",
     "DepthImage",
     "DepthMap",
     "DepthNoise",
+    "DepthRectifier",
     "DetectedPlane",
     "Detection",
     "Detector",
@@ -93,6 +98,7 @@ __all__ = [
     "mean_neighbour_distances",
     "points_from_depth",
     "surfaces_of",
+    "to_optical",
     "transformed",
     "voxel_grid",
     "without_flying_pixels",

@@ -1,4 +1,4 @@
-"""Stereo rectification: afterwards a point lies on the same row of both images."""
+"""Rectification: of stereo pairs, after which a point lies on one row of both images, and of depth images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .camera import Camera, Distortion, StereoModel
-from .images import BadImage, GrayImage, opencv
+from .images import BadImage, DepthArray, GrayImage, opencv
 
 
 class Rectifier:
@@ -54,13 +54,42 @@ class Rectifier:
         return np.asarray(cv2.erode(covered, np.ones((5, 5), np.uint8)) == 255)
 
 
-def _maps(camera: Camera) -> tuple[Any, Any]:
-    """Rectification maps in the fixed-point format that `remap` processes fastest."""
+class DepthRectifier:
+    """Rectifies depth images of one camera, which follow K and D like any raw image."""
+
+    def __init__(self, camera: Camera):
+        self.camera = camera
+        cv2 = opencv()
+        maps = _maps(camera, cv2.CV_32FC1)
+        self._columns, self._rows = (np.rint(part).astype(np.int32) for part in maps)
+        self._outside = (self._columns < 0) | (self._columns >= camera.width)
+        self._outside |= (self._rows < 0) | (self._rows >= camera.height)
+        self._columns[self._outside] = self._rows[self._outside] = 0
+        # A point s · ray of the rectified frame has the depth s · (Rᵀ ray)_z in the raw one.
+        P = camera.projection
+        u, v = np.meshgrid(np.arange(camera.width), np.arange(camera.height))
+        rays = np.stack([(u - P[0, 2]) / P[0, 0], (v - P[1, 2]) / P[1, 1], np.ones(u.shape)], axis=-1)
+        self._scale = (1.0 / (rays @ camera.R[:, 2])).astype(np.float32)
+
+    def image(self, depth: DepthArray) -> DepthArray:
+        """The rectified image [m], shape (height, width); the nearest pixel is taken, never a mean over an edge."""
+        if depth.shape != (self.camera.height, self.camera.width):
+            got = f"{depth.shape[1]} × {depth.shape[0]}"
+            expected = f"{self.camera.width} × {self.camera.height}"
+            raise BadImage("the depth image", f"has {got} pixels", f"the calibration is for {expected}")
+        moved = depth[self._rows, self._columns] * self._scale
+        moved[self._outside] = np.nan
+        return moved
+
+
+def _maps(camera: Camera, kind: int | None = None) -> tuple[Any, Any]:
+    """Rectification maps, by default in the fixed-point format that `remap` processes fastest."""
     cv2 = opencv()
+    kind = cv2.CV_16SC2 if kind is None else kind
     size = (camera.width, camera.height)
     new = np.ascontiguousarray(camera.projection[:, :3])
     if camera.model is Distortion.FISHEYE:
         D = camera.D if len(camera.D) else np.zeros(4)
-        return tuple(cv2.fisheye.initUndistortRectifyMap(camera.K, D, camera.R, new, size, cv2.CV_16SC2))
+        return tuple(cv2.fisheye.initUndistortRectifyMap(camera.K, D, camera.R, new, size, kind))
     D = camera.D if len(camera.D) else np.zeros(5)
-    return tuple(cv2.initUndistortRectifyMap(camera.K, D, camera.R, new, size, cv2.CV_16SC2))
+    return tuple(cv2.initUndistortRectifyMap(camera.K, D, camera.R, new, size, kind))
