@@ -19,6 +19,7 @@ from .shapes.cluster import Cluster
 from .shapes.clusters import ClusterSettings, find_clusters
 from .shapes.labels import Detection, Detector, OnnxDetector, label_clusters
 from .shapes.padding import PaddingSettings
+from .space_map import SpaceMap, SpaceState, UnknownSpace
 from .stereo.camera import BadCamera, Camera, Distortion, StereoModel
 from .stereo.depth import (
     DepthMap,
@@ -79,11 +80,14 @@ __all__ = [
     "Rectifier",
     "SeenSurface",
     "SelfFilter",
+    "SpaceMap",
+    "SpaceState",
     "StereoModel",
     "StereoPair",
     "SurfaceKeeper",
     "TrackSettings",
     "Tracker",
+    "UnknownSpace",
     "Unsynchronised",
     "Voxels",
     "as_depth",

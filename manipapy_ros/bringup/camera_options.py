@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 CAMERA_INPUTS = ("stereo", "depth", "points")
 CAMERA_TRANSPORTS = ("raw", "compressed", "compressedDepth")
 """Values of manipapy_ros.perception.camera_topics, without its imports."""
+UNKNOWN_POLICIES = ("blocked", "free", "auto")
+"""Values of manipapy_core.perception.UnknownSpace, without its import."""
 
 
 def camera_parameters(options: Options) -> dict[str, bool | str]:
@@ -43,7 +45,13 @@ def check_camera(options: Options) -> None:
     given = camera_parameters(options)
     if given and not options.perception:
         raise InputError(f"{', '.join(given)}: these are for perception, which is not started; add perception")
-    for name, known in (("camera_input", CAMERA_INPUTS), ("camera_transport", CAMERA_TRANSPORTS)):
+    if options.unknown and not (options.perception and options.planner):
+        raise InputError("unknown is for planner and perception, which are not both started; add perception")
+    for name, known in (
+        ("camera_input", CAMERA_INPUTS),
+        ("camera_transport", CAMERA_TRANSPORTS),
+        ("unknown", UNKNOWN_POLICIES),
+    ):
         value = getattr(options, name)
         if value and value not in known:
             raise InputError(f"{name} is {value!r}; choose {', '.join(known)}")

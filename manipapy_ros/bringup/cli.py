@@ -99,6 +99,9 @@ def up(
     camera_pose: Annotated[
         str, typer.Option(help="File of `calibrate hand-eye`, or: parent x y z roll pitch yaw [m, rad].")
     ] = "",
+    unknown: Annotated[
+        str, typer.Option(help="Space not seen: blocked, free, or auto (free near the arm); default: auto.")
+    ] = "",
     capability: Annotated[bool, typer.Option(help="Also start capability: polytopes of the tip.")] = False,
     servo: Annotated[bool, typer.Option(help="Also start the servo: the arm follows twists, jogs and poses.")] = False,
     viewer: Annotated[bool, typer.Option(help="Also start the viewer, a web page of this machine.")] = False,
@@ -148,6 +151,7 @@ def up(
         camera_transport=camera_transport,
         camera_rectify=camera_rectify,
         camera_pose=camera_pose,
+        unknown=unknown,
         capability=capability,
         servo=servo,
         viewer=viewer,

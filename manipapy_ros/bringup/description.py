@@ -119,6 +119,9 @@ class Options:
     """The images are raw ones, and perception rectifies them."""
     camera_pose: str = ""
     """File of `manipapy calibrate hand-eye`, or parent x y z roll pitch yaw [m, rad]; empty: from tf."""
+    unknown: str = ""
+    """Space that perception has not seen is blocked, free, or auto: free up to a distance from the arm; empty: free for
+    a simulated scene, whose objects the planner knows, else auto."""
     capability: bool = False
     """Also start capability, which publishes polytopes."""
     servo: bool = False
@@ -232,6 +235,7 @@ def describe(options: Options) -> Bringup:
     else:
         nodes = (model_server,) if options.mode is BringupMode.HARDWARE else (node("mock_hardware"), model_server)
         action, holds = f"{TRAJECTORY_CONTROLLER}/follow_joint_trajectory", ()
+    unknown = options.unknown or ("free" if simulated and scene else "auto")
     if options.planner:
         # The planner knows the simulated scene; with perception, movable objects are perceived instead.
         known: dict[str, Value] = {"scene": scene, "scene_movable": not options.perception}
@@ -241,6 +245,7 @@ def describe(options: Options) -> Bringup:
             known["obstacles.expected"] = True
             # Tables of a scene file are in the world already.
             known["surfaces.use"] = not (simulated and scene)
+            known["unknown_space.policy"] = unknown
         nodes = (*nodes, node("planner", **known))
         # A trajectory controller of ros2_control does not take forecasts: there is nothing to monitor for.
         if monitored and any(spec.executable == "controller" for spec in nodes):
@@ -248,6 +253,8 @@ def describe(options: Options) -> Bringup:
     if options.perception:
         # Small images leave time for it: rejects the half-occluded band beside an object.
         checks: dict[str, Value] = {"stereo.cross_check": True} if simulated else {}
+        if options.planner and unknown != "free":
+            checks["space.enabled"] = True
         nodes = (*nodes, node("perception", **checks, **camera_parameters(options)))
     if options.capability:
         nodes = (*nodes, node("capability"))

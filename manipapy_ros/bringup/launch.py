@@ -28,7 +28,7 @@ from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
-from .camera_options import CAMERA_INPUTS, CAMERA_TRANSPORTS
+from .camera_options import CAMERA_INPUTS, CAMERA_TRANSPORTS, UNKNOWN_POLICIES
 from .description import (
     FORECAST_POLICIES,
     LOG_LEVELS,
@@ -88,6 +88,7 @@ def arguments(
         argument("camera_transport", "", "Of the images; empty: raw", ["", *CAMERA_TRANSPORTS]),
         argument("camera_rectify", "false", "The images are raw ones: rectify them", TRUTHS),
         argument("camera_pose", "", "File of manipapy calibrate hand-eye, or parent x y z roll pitch yaw [m, rad]"),
+        argument("unknown", "", "Space not seen; auto: free near the arm; empty: auto", ["", *UNKNOWN_POLICIES]),
         argument("servo", "false", "Also start the servo: the arm follows twists, jogs and poses", TRUTHS),
         argument("viewer", "false", "Also start the viewer, a web page of this machine", TRUTHS),
         argument("real_time_factor", "1.0", "Simulated seconds per second; below 1 for slow machines"),
@@ -144,6 +145,7 @@ def options_from(context: LaunchContext) -> Options:
         camera_transport=text("camera_transport"),
         camera_rectify=text("camera_rectify") == "true",
         camera_pose=text("camera_pose"),
+        unknown=text("unknown"),
         capability=text("capability") == "true",
         servo=text("servo") == "true",
         viewer=text("viewer") == "true",

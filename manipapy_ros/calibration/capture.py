@@ -35,9 +35,7 @@ class NoImage(ManipapyError):
     """A topic without images."""
 
     def __init__(self, topic: str, seconds: float):
-        super().__init__(
-            f"no images of one time on {topic} for {seconds:g} s; check topic, namespace and camera"
-        )
+        super().__init__(f"no images of one time on {topic} for {seconds:g} s; check topic, namespace and camera")
         self.topic = topic
 
 

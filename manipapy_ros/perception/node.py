@@ -2,10 +2,10 @@
 
 Subscribes to `left/image_rect`, `right/image_rect` and their `camera_info` (or `image_raw` with the parameter rectify;
 or, by the parameter input, `depth/image_rect` or `points`; or to the topics of the parameters `camera.…`, compressed
-ones as well), `joint_states`, `tf`, and the planner's world, whose
-attached objects are filtered out like the robot. Publishes `disparity`, `points2`, `~/obstacle_markers`,
-`obstacles`, and tables, floors and walls on `surfaces`. Of the frames received during processing only the newest is
-kept.
+ones as well), `joint_states`, `tf`, and the planner's world, whose attached objects are filtered out like the robot.
+Publishes `disparity`, `points2`, `~/obstacle_markers`, `obstacles`, tables, floors and walls on `surfaces`, with
+`space.enabled` the `unknown_space`, and with `camera.pose` the camera on `tf_static`. Of the frames received during
+processing only the newest is kept.
 """
 
 from __future__ import annotations
@@ -60,12 +60,14 @@ from .camera_topics import CAMERA_PARAMETERS, CameraTopics
 from .image_messages import camera_of, disparity_message, image_of, points_message
 from .inputs import ImageSynchronizer, SynchronizedImages
 from .messages import obstacle_markers, obstacles_message, surfaces_message
-from .settings import LIVE_PARAMETERS, settings_of
+from .settings import LIVE_PARAMETERS, REACH_MARGIN, settings_of
+from .space import SPACE_PARAMETERS, UnknownSpacePublisher
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
     *WORLD_PARAMETERS,
     *CAMERA_PARAMETERS,
+    *SPACE_PARAMETERS,
     Param(
         "priority", 20, "SCHED_FIFO priority while active, where permitted; 0: normal scheduling", minimum=0, maximum=49
     ),
@@ -130,6 +132,10 @@ class PerceptionNode(ManagedNode):
         self._surfaces = self.own(self.create_publisher(ObstacleArray, "surfaces", qos.STATE))
         self._kept_surfaces = SurfaceKeeper()
         self._markers = self.own(self.create_publisher(MarkerArray, "~/obstacle_markers", qos.STATE))
+        self._space: UnknownSpacePublisher | None = None
+        if values["space.enabled"]:
+            reach = self._reach + REACH_MARGIN
+            self._space = self.own(UnknownSpacePublisher(self, values, body, model.chain.base, reach))
         self._threads: list[threading.Thread] = []
         warm_up(body)
 
@@ -138,6 +144,8 @@ class PerceptionNode(ManagedNode):
         self._ending = False
         self._pipeline.reset()
         self._kept_surfaces.reset()
+        if self._space is not None:
+            self._space.reset()
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
             for work, name in ((self._process, "perception"), (self._record_joints, "joints"))
@@ -205,6 +213,8 @@ class PerceptionNode(ManagedNode):
             self._problem, self._last, self._finished = "", result, time.monotonic()
             self._latency = self._finished - began
             self._publish(result, frame, images.messages[0].header, frame_id)
+            if self._space is not None:
+                self._space.update(result, frame, images.messages[0].header.stamp)
             # Joint states have the same clock, with a finer resolution than simulated time.
             newest_ns = self._history.newest_ns
             self._age = 0.0 if newest_ns is None else 1e-9 * (newest_ns - result.time_ns)
@@ -296,6 +306,8 @@ class PerceptionNode(ManagedNode):
             "carried objects": str(len(self._attached)),
             "world": self._world.problem or "up to date",
         }
+        if self._space is not None:
+            numbers["unknown space [ms]"] = f"{1e3 * self._space.spent:.1f}"
         if last is not None:
             numbers |= {
                 "obstacles": str(len(last.covered)),
