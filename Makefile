@@ -19,7 +19,7 @@ bin := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup lock test test-all test-pythons test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
 	bench-planning bench-polytope \
-	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs sim \
+	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs sim \
 	clean distclean
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo "make bench-derivatives, bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
 	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
 	@echo "make bench-eyes  depth images with the noise of a real camera: what the obstacles cover, beside the plain way"
+	@echo "make bench-hand-eye  hand-eye calibration on rendered boards with pixel noise, both set-ups"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
 	@echo "make bench-sim   both physics engines: step, spawn, camera, agreement with our dynamics"
 	@echo "make bench-nodes  the planner's action over DDS, and polytopes of a moving arm"
@@ -137,6 +138,10 @@ bench-eyes:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/eyes.py
 
+bench-hand-eye:
+	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
+	$(bin)/python benchmarks/hand_eye.py
+
 bench-control:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/control.py
@@ -146,7 +151,7 @@ bench-nodes:
 	$(bin)/python benchmarks/planning_action.py
 	$(bin)/python benchmarks/capability_node.py
 
-bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-gpu bench-control bench-sim bench-nodes
+bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes
 
 # make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 adds the box to the planner's world
 # instead of detecting it with cameras; VIEWER=1 adds a web page that shows everything; SIMULATOR=pybullet takes the

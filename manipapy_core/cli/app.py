@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import InputError, ManipapyError, ModelError
+from .calibrate import calibrate
 from .new_robot import new_robot
 from .options import (
     BaseLink,
@@ -102,6 +103,7 @@ def _as_data(model: Robot, base: str | None, tip: str | None) -> dict[str, Any]:
 
 app.command()(new_robot)
 app.command()(plot)
+app.add_typer(calibrate, name="calibrate")
 
 
 @app.command()

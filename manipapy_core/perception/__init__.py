@@ -4,7 +4,9 @@
 the first image is processed.
 """
 
+from .camera_pose import CameraPose
 from .pipeline import PerceptionPipeline
+from .points.axes import CloudAxes, to_optical
 from .points.dbscan import dbscan
 from .points.detected_plane import DetectedPlane
 from .points.outliers import inliers, mean_neighbour_distances
@@ -17,7 +19,7 @@ from .shapes.cluster import Cluster
 from .shapes.clusters import ClusterSettings, find_clusters
 from .shapes.labels import Detection, Detector, OnnxDetector, label_clusters
 from .shapes.padding import PaddingSettings
-from .stereo.calibration import Rectifier, StereoCalibration, calibrate_stereo, find_corners
+from .space_map import SpaceMap, SpaceState, UnknownSpace
 from .stereo.camera import BadCamera, Camera, Distortion, StereoModel
 from .stereo.depth import (
     DepthMap,
@@ -32,6 +34,7 @@ from .stereo.disparity import Disparity, Matcher, MatcherSettings, Method
 from .stereo.frames import DepthImage, Frame, PointSet, StereoPair, Unsynchronised
 from .stereo.images import BadImage, as_depth, as_gray
 from .stereo.noise import DepthNoise, NoiseEstimator
+from .stereo.rectify import DepthRectifier, Rectifier
 from .surfaces import SeenSurface, SurfaceKeeper, surfaces_of
 from .tracking.line_of_sight import Evidence, LineOfSight
 from .tracking.obstacle import Obstacle
@@ -41,11 +44,14 @@ __all__ = [
     "BadCamera",
     "BadImage",
     "Camera",
+    "CameraPose",
+    "CloudAxes",
     "Cluster",
     "ClusterSettings",
     "DepthImage",
     "DepthMap",
     "DepthNoise",
+    "DepthRectifier",
     "DetectedPlane",
     "Detection",
     "Detector",
@@ -74,28 +80,29 @@ __all__ = [
     "Rectifier",
     "SeenSurface",
     "SelfFilter",
-    "StereoCalibration",
+    "SpaceMap",
+    "SpaceState",
     "StereoModel",
     "StereoPair",
     "SurfaceKeeper",
     "TrackSettings",
     "Tracker",
+    "UnknownSpace",
     "Unsynchronised",
     "Voxels",
     "as_depth",
     "as_gray",
-    "calibrate_stereo",
     "crop",
     "dbscan",
     "depth_from_disparity",
     "depth_from_image",
     "find_clusters",
-    "find_corners",
     "inliers",
     "label_clusters",
     "mean_neighbour_distances",
     "points_from_depth",
     "surfaces_of",
+    "to_optical",
     "transformed",
     "voxel_grid",
     "without_flying_pixels",

@@ -18,6 +18,7 @@ from rich.markup import escape
 from manipapy_core.cli.options import Json, print_json
 from manipapy_core.errors import InputError
 
+from ..calibration.cli import register_capture
 from ..common.requirements import require_ros
 from ..recording.cli import record, replay
 from .description import BringupMode, HandOff, Options, describe
@@ -55,6 +56,7 @@ def register(app: typer.Typer) -> None:
     app.command()(record)
     app.command()(replay)
     app.command()(secure)
+    register_capture()
 
 
 def up(
@@ -88,6 +90,18 @@ def up(
     gui: Annotated[bool, typer.Option(help="Show the window of the physics engine.")] = False,
     planner: Annotated[bool, typer.Option(help="Also start the planner.")] = True,
     perception: Annotated[bool, typer.Option(help="Also start perception: stereo images to obstacles.")] = False,
+    camera_input: Annotated[str, typer.Option(help="Input of perception: stereo, depth or points.")] = "",
+    camera_name: Annotated[str, typer.Option(help="Namespace of the camera's topics, such as /camera/depth.")] = "",
+    camera_topics: Annotated[str, typer.Option(help="Topics of images or clouds, instead of the usual ones.")] = "",
+    camera_info_topics: Annotated[str, typer.Option(help="Default: camera_info beside each image.")] = "",
+    camera_transport: Annotated[str, typer.Option(help="raw, compressed or compressedDepth.")] = "",
+    camera_rectify: Annotated[bool, typer.Option(help="The images are raw ones: rectify them.")] = False,
+    camera_pose: Annotated[
+        str, typer.Option(help="File of `calibrate hand-eye`, or: parent x y z roll pitch yaw [m, rad].")
+    ] = "",
+    unknown: Annotated[
+        str, typer.Option(help="Space not seen: blocked, free, or auto (free near the arm); default: auto.")
+    ] = "",
     capability: Annotated[bool, typer.Option(help="Also start capability: polytopes of the tip.")] = False,
     servo: Annotated[bool, typer.Option(help="Also start the servo: the arm follows twists, jogs and poses.")] = False,
     viewer: Annotated[bool, typer.Option(help="Also start the viewer, a web page of this machine.")] = False,
@@ -130,6 +144,14 @@ def up(
         gui=gui,
         planner=planner,
         perception=perception,
+        camera_input=camera_input,
+        camera_name=camera_name,
+        camera_topics=camera_topics,
+        camera_info_topics=camera_info_topics,
+        camera_transport=camera_transport,
+        camera_rectify=camera_rectify,
+        camera_pose=camera_pose,
+        unknown=unknown,
         capability=capability,
         servo=servo,
         viewer=viewer,

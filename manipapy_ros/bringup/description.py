@@ -22,6 +22,7 @@ from ..common.names import (
     absolute_namespace,
     local_discovery,
 )
+from .camera_options import camera_parameters, check_camera
 
 Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
 PACKAGE = "manipapy"
@@ -104,6 +105,23 @@ class Options:
     """Also start the planner."""
     perception: bool = False
     """Also start perception: the simulation gets a stereo camera; a real arm needs one."""
+    camera_input: str = ""
+    """Input of perception: stereo, depth or points; empty: that of the parameters, or stereo."""
+    camera_name: str = ""
+    """Namespace of the camera's topics."""
+    camera_topics: str = ""
+    """Topics of images or clouds instead of the usual ones, separated by spaces."""
+    camera_info_topics: str = ""
+    """Topics of the calibrations; empty: camera_info beside each image."""
+    camera_transport: str = ""
+    """Of the images: raw, compressed or compressedDepth; empty: that of the parameters, or raw."""
+    camera_rectify: bool = False
+    """The images are raw ones, and perception rectifies them."""
+    camera_pose: str = ""
+    """File of `manipapy calibrate hand-eye`, or parent x y z roll pitch yaw [m, rad]; empty: from tf."""
+    unknown: str = ""
+    """Space that perception has not seen is blocked, free, or auto: free up to a distance from the arm; empty: free for
+    a simulated scene, whose objects the planner knows, else auto."""
     capability: bool = False
     """Also start capability, which publishes polytopes."""
     servo: bool = False
@@ -217,6 +235,7 @@ def describe(options: Options) -> Bringup:
     else:
         nodes = (model_server,) if options.mode is BringupMode.HARDWARE else (node("mock_hardware"), model_server)
         action, holds = f"{TRAJECTORY_CONTROLLER}/follow_joint_trajectory", ()
+    unknown = options.unknown or ("free" if simulated and scene else "auto")
     if options.planner:
         # The planner knows the simulated scene; with perception, movable objects are perceived instead.
         known: dict[str, Value] = {"scene": scene, "scene_movable": not options.perception}
@@ -226,6 +245,7 @@ def describe(options: Options) -> Bringup:
             known["obstacles.expected"] = True
             # Tables of a scene file are in the world already.
             known["surfaces.use"] = not (simulated and scene)
+            known["unknown_space.policy"] = unknown
         nodes = (*nodes, node("planner", **known))
         # A trajectory controller of ros2_control does not take forecasts: there is nothing to monitor for.
         if monitored and any(spec.executable == "controller" for spec in nodes):
@@ -233,7 +253,9 @@ def describe(options: Options) -> Bringup:
     if options.perception:
         # Small images leave time for it: rejects the half-occluded band beside an object.
         checks: dict[str, Value] = {"stereo.cross_check": True} if simulated else {}
-        nodes = (*nodes, node("perception", **checks))
+        if options.planner and unknown != "free":
+            checks["space.enabled"] = True
+        nodes = (*nodes, node("perception", **checks, **camera_parameters(options)))
     if options.capability:
         nodes = (*nodes, node("capability"))
     if options.servo:
@@ -309,6 +331,7 @@ def _user_file(options: Options) -> Path | None:
 
 
 def _check(options: Options) -> None:
+    check_camera(options)
     if options.log_level not in LOG_LEVELS:
         raise BringupError(f"log_level is {options.log_level!r}; choose {', '.join(LOG_LEVELS)}")
     if not MIN_REAL_TIME_FACTOR <= options.real_time_factor <= MAX_REAL_TIME_FACTOR:

@@ -28,6 +28,7 @@ from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
+from .camera_options import CAMERA_INPUTS, CAMERA_TRANSPORTS, UNKNOWN_POLICIES
 from .description import (
     FORECAST_POLICIES,
     LOG_LEVELS,
@@ -80,6 +81,14 @@ def arguments(
         argument("planner", "true", "Also start the planner", TRUTHS),
         argument("capability", "false", "Also start capability: polytopes of the tip", TRUTHS),
         argument("perception", "false", "Also start perception: stereo images to obstacles", TRUTHS),
+        argument("camera_input", "", "Input of perception; empty: stereo", ["", *CAMERA_INPUTS]),
+        argument("camera_name", "", "Namespace of the camera's topics, such as /camera/depth"),
+        argument("camera_topics", "", "Topics of images or clouds instead of the usual ones, separated by spaces"),
+        argument("camera_info_topics", "", "Topics of the calibrations; empty: camera_info beside each image"),
+        argument("camera_transport", "", "Of the images; empty: raw", ["", *CAMERA_TRANSPORTS]),
+        argument("camera_rectify", "false", "The images are raw ones: rectify them", TRUTHS),
+        argument("camera_pose", "", "File of manipapy calibrate hand-eye, or parent x y z roll pitch yaw [m, rad]"),
+        argument("unknown", "", "Space not seen; auto: free near the arm; empty: auto", ["", *UNKNOWN_POLICIES]),
         argument("servo", "false", "Also start the servo: the arm follows twists, jogs and poses", TRUTHS),
         argument("viewer", "false", "Also start the viewer, a web page of this machine", TRUTHS),
         argument("real_time_factor", "1.0", "Simulated seconds per second; below 1 for slow machines"),
@@ -129,6 +138,14 @@ def options_from(context: LaunchContext) -> Options:
         gui=text("gui") == "true",
         planner=text("planner") == "true",
         perception=text("perception") == "true",
+        camera_input=text("camera_input"),
+        camera_name=text("camera_name"),
+        camera_topics=text("camera_topics"),
+        camera_info_topics=text("camera_info_topics"),
+        camera_transport=text("camera_transport"),
+        camera_rectify=text("camera_rectify") == "true",
+        camera_pose=text("camera_pose"),
+        unknown=text("unknown"),
         capability=text("capability") == "true",
         servo=text("servo") == "true",
         viewer=text("viewer") == "true",

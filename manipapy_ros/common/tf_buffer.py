@@ -68,10 +68,7 @@ class TfBuffer:
         Raises:
             NoTransform: The two are not connected, or their pose at that time is not known.
         """
-        for message in self._fixed_messages.all_new():
-            self._on_fixed(message)
-        for message in self._moving_messages.all_new():
-            self._on_moving(message)
+        self._receive()
         up_base, up_frame = self._to_root(base), self._to_root(frame)
         if up_base[-1] != up_frame[-1]:
             raise NoTransform(base, frame, f"no transform on tf or tf_static connects them (known: {self._known()})")
@@ -83,6 +80,17 @@ class TfBuffer:
                     break
                 T[:] = self._at(base, child, time_ns) @ T
         return lie.inverse(T_base) @ T_frame
+
+    def root_of(self, frame: str) -> str:
+        """The topmost frame above a frame, itself if it has no parent."""
+        self._receive()
+        return self._to_root(frame)[-1]
+
+    def _receive(self) -> None:
+        for message in self._fixed_messages.all_new():
+            self._on_fixed(message)
+        for message in self._moving_messages.all_new():
+            self._on_moving(message)
 
     def _at(self, base: str, child: str, time_ns: int) -> Array:
         if child in self._fixed:

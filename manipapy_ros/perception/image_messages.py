@@ -8,10 +8,12 @@ import sys
 import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
-from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2, PointField
 from stereo_msgs.msg import DisparityImage
 
 from manipapy_core.perception import BadImage, Camera, Disparity, Points
+
+from .compressed import decompressed
 
 CHANNELS = {"mono8": (np.uint8, 1), "mono16": (np.uint16, 1), "16UC1": (np.uint16, 1), "32FC1": (np.float32, 1),
             "8UC1": (np.uint8, 1), "rgb8": (np.uint8, 3), "bgr8": (np.uint8, 3), "8UC3": (np.uint8, 3),
@@ -37,6 +39,17 @@ def pixels_of(message: Image) -> NDArray[np.generic]:
     rows = np.frombuffer(message.data, np.uint8)[: message.step * message.height].reshape(message.height, message.step)
     pixels = np.ascontiguousarray(rows[:, :row]).view(dtype)
     return pixels if channels == 1 else pixels.reshape(message.height, message.width, channels)
+
+
+def image_of(message: Image | CompressedImage) -> tuple[NDArray[np.generic], str]:
+    """Pixels and encoding of a message, compressed or not.
+
+    Raises:
+        BadImage: Unknown encoding or compression, or data that does not match.
+    """
+    if isinstance(message, CompressedImage):
+        return decompressed(message)
+    return pixels_of(message), message.encoding
 
 
 def camera_of(message: CameraInfo) -> Camera:

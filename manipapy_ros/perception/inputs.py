@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
-from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 
 from ..common import qos
 from ..common.conversions import to_nanoseconds
@@ -43,7 +43,7 @@ class ImageSynchronizer:
     def __init__(
         self,
         node: Node,
-        kind: type[Image] | type[PointCloud2],
+        kind: type[Image] | type[CompressedImage] | type[PointCloud2],
         topics: tuple[str, ...],
         infos: tuple[str, ...],
         tolerance: float,

@@ -1,10 +1,11 @@
 """The node `perception`: images in, tracked obstacles out.
 
 Subscribes to `left/image_rect`, `right/image_rect` and their `camera_info` (or `image_raw` with the parameter rectify;
-or, by the parameter input, `depth/image_rect` or `points`), `joint_states`, `tf`, and the planner's world, whose
-attached objects are filtered out like the robot. Publishes `disparity`, `points2`, `~/obstacle_markers`,
-`obstacles`, and tables, floors and walls on `surfaces`. Of the frames received during processing only the newest is
-kept.
+or, by the parameter input, `depth/image_rect` or `points`; or to the topics of the parameters `camera.…`, compressed
+ones as well), `joint_states`, `tf`, and the planner's world, whose attached objects are filtered out like the robot.
+Publishes `disparity`, `points2`, `~/obstacle_markers`, `obstacles`, tables, floors and walls on `surfaces`, with
+`space.enabled` the `unknown_space`, and with `camera.pose` the camera on `tf_static`. Of the frames received during
+processing only the newest is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from manipapy_msgs.msg import ObstacleArray
-from sensor_msgs.msg import Image, JointState, PointCloud2
+from sensor_msgs.msg import JointState, PointCloud2
 from stereo_msgs.msg import DisparityImage
 from visualization_msgs.msg import MarkerArray
 
@@ -26,6 +27,8 @@ from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import InputError, ManipapyError
 from manipapy_core.geometry import AttachedObject, RobotBody
 from manipapy_core.perception import (
+    CameraPose,
+    CloudAxes,
     DepthImage,
     Frame,
     JointHistory,
@@ -35,6 +38,7 @@ from manipapy_core.perception import (
     StereoModel,
     StereoPair,
     SurfaceKeeper,
+    to_optical,
 )
 from manipapy_core.perception.pipeline import warm_up
 from manipapy_core.perception.stereo.images import opencv
@@ -51,18 +55,19 @@ from ..common.robot_loader import ROBOT_PARAMETERS, reach_of
 from ..common.tf_buffer import TfBuffer
 from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..realtime.polled_topics import PolledSubscription
-from .image_messages import camera_of, disparity_message, pixels_of, points_message
+from .camera_mount import CameraMount
+from .camera_topics import CAMERA_PARAMETERS, CameraTopics
+from .image_messages import camera_of, disparity_message, image_of, points_message
 from .inputs import ImageSynchronizer, SynchronizedImages
 from .messages import obstacle_markers, obstacles_message, surfaces_message
-from .settings import LIVE_PARAMETERS, settings_of
+from .settings import LIVE_PARAMETERS, REACH_MARGIN, settings_of
+from .space import SPACE_PARAMETERS, UnknownSpacePublisher
 
-INPUTS = ("stereo", "depth", "points")
 PARAMETERS = (
     *ROBOT_PARAMETERS,
     *WORLD_PARAMETERS,
-    Param("input", "stereo", f"Type of the input: {', '.join(INPUTS)}"),
-    Param("rectify", False, "Subscribe to left/image_raw and right/image_raw, and rectify them"),
-    Param("sync_tolerance", 0.02, "Largest time difference of left and right image [s]", minimum=0.0, maximum=1.0),
+    *CAMERA_PARAMETERS,
+    *SPACE_PARAMETERS,
     Param(
         "priority", 20, "SCHED_FIFO priority while active, where permitted; 0: normal scheduling", minimum=0, maximum=49
     ),
@@ -88,8 +93,8 @@ class PerceptionNode(ManagedNode):
     def configure(self, values: Values) -> None:
         """Build the robot's collision model, create the pipeline and its topics."""
         model = self.load_robot(values)
-        if values["input"] not in INPUTS:
-            raise InputError(f"input is {values['input']!r}; choose one of {', '.join(INPUTS)}")
+        topics = CameraTopics.of(values)
+        pose = CameraPose.parse(str(values["camera.pose"])) if values["camera.pose"] else None
         # Threads of OpenCV would compete with the control loops.
         opencv().setNumThreads(1)
         self._chain = model.chain
@@ -108,12 +113,16 @@ class PerceptionNode(ManagedNode):
         self._latency, self._age = 0.0, 0.0
         self._drawn: frozenset[int] = frozenset()
         self._work, self._ending = threading.Event(), False
-        self._frames = self.own(TfBuffer(self))
+        self._mount = self.own(CameraMount(self, pose, self.own(TfBuffer(self)), model.chain.base))
+        axes = str(values["camera.axes"])
+        self._axes = None if axes == "auto" else CloudAxes(axes)
         self._states: PolledSubscription[JointState] = self.own(
             PolledSubscription(self, JointState, "joint_states", qos.RECENT)
         )
         self._input = self.own(
-            self._subscribe(str(values["input"]), bool(values["rectify"]), float(values["sync_tolerance"]))
+            ImageSynchronizer(
+                self, topics.kind, topics.images, topics.infos, float(values["sync_tolerance"]), self._work.set
+            )
         )
         self._image_publishers = {
             kind: self.own(self.create_publisher(kind, name, qos.STATE))
@@ -123,6 +132,10 @@ class PerceptionNode(ManagedNode):
         self._surfaces = self.own(self.create_publisher(ObstacleArray, "surfaces", qos.STATE))
         self._kept_surfaces = SurfaceKeeper()
         self._markers = self.own(self.create_publisher(MarkerArray, "~/obstacle_markers", qos.STATE))
+        self._space: UnknownSpacePublisher | None = None
+        if values["space.enabled"]:
+            reach = self._reach + REACH_MARGIN
+            self._space = self.own(UnknownSpacePublisher(self, values, body, model.chain.base, reach))
         self._threads: list[threading.Thread] = []
         warm_up(body)
 
@@ -131,6 +144,8 @@ class PerceptionNode(ManagedNode):
         self._ending = False
         self._pipeline.reset()
         self._kept_surfaces.reset()
+        if self._space is not None:
+            self._space.reset()
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
             for work, name in ((self._process, "perception"), (self._record_joints, "joints"))
@@ -144,17 +159,6 @@ class PerceptionNode(ManagedNode):
         self._work.set()
         for thread in self._threads:
             self.join(thread)
-
-    def _subscribe(self, kind: str, rectify: bool, tolerance: float) -> ImageSynchronizer:
-        image = "image_raw" if rectify else "image_rect"
-        topics, infos = {
-            "stereo": ((f"left/{image}", f"right/{image}"), ("left/camera_info", "right/camera_info")),
-            "depth": (("depth/image_rect",), ("depth/camera_info",)),
-            "points": (("points",), ()),
-        }[kind]
-        return ImageSynchronizer(
-            self, PointCloud2 if kind == "points" else Image, topics, infos, tolerance, self._work.set
-        )
 
     # Parameters.
 
@@ -209,6 +213,8 @@ class PerceptionNode(ManagedNode):
             self._problem, self._last, self._finished = "", result, time.monotonic()
             self._latency = self._finished - began
             self._publish(result, frame, images.messages[0].header, frame_id)
+            if self._space is not None:
+                self._space.update(result, frame, images.messages[0].header.stamp)
             # Joint states have the same clock, with a finer resolution than simulated time.
             newest_ns = self._history.newest_ns
             self._age = 0.0 if newest_ns is None else 1e-9 * (newest_ns - result.time_ns)
@@ -225,27 +231,42 @@ class PerceptionNode(ManagedNode):
     def _frame(self, images: SynchronizedImages) -> tuple[Frame, str]:
         first = images.messages[0]
         time_ns, frame_id = to_nanoseconds(first.header.stamp), first.header.frame_id
-        T = self._frames.pose(self._chain.base, frame_id, time_ns)
+        T = self._mount.at(frame_id, time_ns)
         q: Array | None = None if self.values["disable_self_filter"] else self._history.at(time_ns)
         if self.values["input"] == "points":
-            return PointSet(time_ns, T, points_of(first), q), frame_id
+            return self._point_set(first, T, q), frame_id
+        pixels, encoding = image_of(first)
         if self.values["input"] == "depth":
-            return DepthImage(time_ns, T, pixels_of(first), camera_of(images.infos[0]), q, first.encoding), frame_id
+            camera, raw = camera_of(images.infos[0]), bool(self.values["rectify"])
+            return DepthImage(time_ns, T, pixels, camera, q, encoding, raw=raw), frame_id
         self._calibrate(images)
         second = images.messages[1]
-        if second.encoding != first.encoding:
-            raise InputError(f"left is {first.encoding}, right is {second.encoding}; both cameras must agree")
+        right, right_encoding = image_of(second)
+        if right_encoding != encoding:
+            raise InputError(f"left is {encoding}, right is {right_encoding}; both cameras must agree")
         pair = StereoPair(
             time_ns,
             T,
-            pixels_of(first),
-            pixels_of(second),
+            pixels,
+            right,
             q,
-            first.encoding,
+            encoding,
             to_nanoseconds(second.header.stamp),
             max(1, round(float(self.values["sync_tolerance"]) * 1e9)),
         )
         return pair, frame_id
+
+    def _point_set(self, message: PointCloud2, T: Array, q: Array | None) -> PointSet:
+        """Points in optical axes; clouds with x forward are converted."""
+        points = points_of(message)
+        frame = message.header.frame_id
+        if self._axes is None:
+            self._axes = CloudAxes.of(points, frame)
+            if self._axes is CloudAxes.FORWARD:
+                self.get_logger().info(f"the points of {frame!r} have x forward: converted to optical axes")
+        if self._axes is CloudAxes.FORWARD:
+            points, T = to_optical(points, T)
+        return PointSet(to_nanoseconds(message.header.stamp), T, points, q)
 
     def _calibrate(self, images: SynchronizedImages) -> None:
         """Apply changed calibrations."""
@@ -285,6 +306,8 @@ class PerceptionNode(ManagedNode):
             "carried objects": str(len(self._attached)),
             "world": self._world.problem or "up to date",
         }
+        if self._space is not None:
+            numbers["unknown space [ms]"] = f"{1e3 * self._space.spent:.1f}"
         if last is not None:
             numbers |= {
                 "obstacles": str(len(last.covered)),

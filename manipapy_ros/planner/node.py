@@ -47,7 +47,7 @@ from .move_group.group import PlanningGroups
 from .move_group.interface import MoveGroupInterface
 from .requests import Defaults, Requests
 from .world import PlannerWorld
-from .world_inputs import INPUT_PARAMETERS, WorldInputs
+from .world_inputs import INPUT_PARAMETERS, WorldInputs, unknown_policy
 from .world_publisher import PERIOD, WorldPublisher
 
 KEEP, FORGET = "keep", "forget"
@@ -127,7 +127,9 @@ class PlannerNode(ManagedNode):
         self.offer(ChangeWorld, "~/change_world", self._change_world, complete=self._add_version)
         self.own(self.create_service(ListObjects, "~/list_objects", self._on_list))
         self._world_messages = self.own(WorldPublisher(self, self._world.world, model.chain.base))
-        self._inputs = self.own(WorldInputs(self, self._world, self._announce))
+        self._inputs = self.own(
+            WorldInputs(self, self._world, self._announce, checker.body, lambda: self._motion.positions())
+        )
         self._move_group = self._moveit_interface(model, values) if values["move_group"] else None
         self._drawn_at = -np.inf
         self.every(PERIOD, self._announce)
@@ -256,6 +258,7 @@ def _check(values: Values) -> None:
     if values["obstacles.when_stale"] not in (KEEP, FORGET):
         raise InputError(f"obstacles.when_stale is {values['obstacles.when_stale']!r}; choose {KEEP} or {FORGET}")
     PerceivedMargin.of(values)
+    unknown_policy(values)
 
 
 def _warm_up_carried(checker: Checker) -> None:

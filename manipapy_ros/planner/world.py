@@ -19,6 +19,7 @@ from manipapy_core.errors import InputError, UnknownLink
 from manipapy_core.geometry import Octomap, Plane, PointCloud, World, WorldSnapshot
 from manipapy_core.geometry.distance import Shape
 from manipapy_core.geometry.parts import convex_of
+from manipapy_core.perception import UnknownSpace
 from manipapy_core.sim import Scene
 from manipapy_core.sim import scene as scenes
 from manipapy_core.sim.scene import solid_parts
@@ -39,8 +40,8 @@ from ..common.robot_loader import LoadedRobot, reach_of
 from ..common.tf_buffer import TfBuffer
 from .composite_objects import CompositeObjects
 
-OCTOMAP, POINT_CLOUD = "octomap", "point_cloud"
-"""Names of the objects that come on the topics `octomap_binary` and `~/point_cloud`."""
+OCTOMAP, POINT_CLOUD, UNKNOWN = "octomap", "point_cloud", "unknown_space"
+"""Names of the objects that come on the topics `octomap_binary`, `~/point_cloud` and `unknown_space`."""
 REACH_MARGIN = 1.0
 """Maps are cut off this far beyond the reach of the arm [m]: carried objects have a size."""
 Edit: TypeAlias = ChangeWorld.Request | WorldEdit
@@ -139,6 +140,28 @@ class PlannerWorld:
         near = self._in_range(centres, T_base_map, 0.5 * np.sqrt(3.0) * sizes)
         shape = Octomap(centres[near], sizes[near]) if near.any() else None
         return self._set_map(OCTOMAP, shape, T_base_map)
+
+    def set_unknown(
+        self, message: Any, T_base_map: Array, policy: UnknownSpace, spheres: Array, distance: float
+    ) -> str:
+        """Replace the unknown space that is an obstacle; returns a message that describes it.
+
+        Args:
+            message: octomap_msgs/Octomap whose occupied leaves are unknown space.
+            T_base_map: Pose of its frame, shape (4, 4).
+            spheres: That cover the arm now, in the base [m], shape (spheres, 4).
+            distance: For `UnknownSpace.AUTO` [m].
+
+        Raises:
+            InputError: Not a tree of OctoMap, or too large.
+        """
+        centres, sizes = octomap_leaves(message) if len(message.data) else (np.empty((0, 3)), np.empty(0))
+        if not len(centres):
+            return self._set_map(UNKNOWN, None, T_base_map)
+        placed = centres @ T_base_map[:3, :3].T + T_base_map[:3, 3]
+        kept = policy.blocked(placed, float(sizes.max()), spheres, distance)
+        kept &= self._in_range(centres, T_base_map, 0.5 * np.sqrt(3.0) * sizes)
+        return self._set_map(UNKNOWN, Octomap(centres[kept], sizes[kept]) if kept.any() else None, T_base_map)
 
     def set_point_cloud(self, xyz: ArrayLike, T_base_cloud: Array, cell: float) -> str:
         """Replace the point cloud; returns a message that describes it.

@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "motion": {"ik", "geometry", "trajectory"},
     "control": {"trajectory", "kinematics"},
     "perception": {"geometry"},
+    "calibration": {"perception", "motion"},
     "polytopes": {"geometry", "dynamics"},
     "reachability": {"ik", "geometry", "singularity"},
     "servoing": {"polytopes"},

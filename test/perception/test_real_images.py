@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from manipapy_core import lie
+from manipapy_core.calibration import Board, BoardKind, calibrate_stereo
 from manipapy_core.errors import InputError
 from manipapy_core.perception import (
     Matcher,
@@ -13,13 +14,13 @@ from manipapy_core.perception import (
     Method,
     Rectifier,
     StereoModel,
-    calibrate_stereo,
-    find_corners,
 )
 from perception.real_images import read
 
 FOCAL, BASELINE = 3740.0, 0.16
 """Of the aloe pair at full size, from the Middlebury dataset [pixels, m]; only their product matters here."""
+
+BOARD = Board(BoardKind.CHESSBOARD, 9, 6, 0.025)
 
 
 def matched(**changes):
@@ -57,7 +58,7 @@ def boards():
 
 
 def test_real_pair_is_calibrated_from_chessboards(boards):
-    found = calibrate_stereo(boards, board=(9, 6), square=0.025)
+    found = calibrate_stereo(boards, BOARD)
     assert len(found.used) >= 8
     assert found.reprojection_error < 0.6
     assert found.epipolar_error < 0.5
@@ -70,9 +71,10 @@ def test_real_pair_is_calibrated_from_chessboards(boards):
     rectifier = Rectifier(stereo)
     edges = []
     for number in found.used:
-        left, right = (find_corners(image, (9, 6)) for image in rectifier.pair(*boards[number]))
-        if left is None or right is None:
+        views = [BOARD.detect(image) for image in rectifier.pair(*boards[number])]
+        if None in views:
             continue
+        left, right = (view.pixels for view in views)
         assert np.abs(left[:, 1] - right[:, 1]).mean() < 1.0
         z = stereo.focal * stereo.baseline / (left[:, 0] - right[:, 0] - stereo.offset)
         P = stereo.left.projection
@@ -86,6 +88,6 @@ def test_real_pair_is_calibrated_from_chessboards(boards):
 def test_images_without_chessboard_are_rejected(boards):
     blank = np.full_like(boards[0][0], 128)
     with pytest.raises(InputError, match="inner corners"):
-        calibrate_stereo([boards[0], (blank, blank)], square=0.025)
+        calibrate_stereo([boards[0], (blank, blank)], BOARD)
     with pytest.raises(InputError, match="one camera setting"):
-        calibrate_stereo([boards[0], (blank[:-10], blank)], square=0.025)
+        calibrate_stereo([boards[0], (blank[:-10], blank)], BOARD)

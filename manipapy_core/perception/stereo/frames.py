@@ -78,6 +78,8 @@ class DepthImage(_Frame):
     encoding: str = ""
     colour: AnyImage | None = None
     """Colour image of the same size, for a detector."""
+    raw: bool = False
+    """Whether the image follows K and D, and has to be rectified; otherwise it follows P."""
 
 
 @dataclass(frozen=True, eq=False)

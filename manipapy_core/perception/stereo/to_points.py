@@ -13,7 +13,6 @@ from ..points.detected_plane import DetectedPlane
 from ..result import Reason
 from ..settings import PerceptionSettings
 from ..tracking.line_of_sight import LineOfSight
-from .calibration import Rectifier
 from .camera import Camera, StereoModel
 from .depth import (
     DepthMap,
@@ -28,6 +27,7 @@ from .disparity import Disparity, Matcher
 from .frames import DepthImage, Frame, PointSet, StereoPair
 from .images import AnyImage, GrayImage, as_depth, as_gray, resized
 from .noise import LEAST, SAMPLES, DepthNoise, NoiseEstimator
+from .rectify import DepthRectifier, Rectifier
 
 DARK_LEVEL, BRIGHT_LEVEL = 8.0, 247.0
 """Mean grey values beyond which an image is black or white."""
@@ -85,6 +85,7 @@ class PointSource:
         self._settings = PerceptionSettings() if settings is None else settings
         self._matcher: tuple[Rectifier, Matcher] | None = None
         self._noise: dict[type[Frame], NoiseEstimator] = {}
+        self._rectified: tuple[object, DepthRectifier] | None = None
 
     @property
     def stereo(self) -> StereoModel | None:
@@ -168,6 +169,9 @@ class PointSource:
 
     def _from_depth_image(self, frame: DepthImage, log: StageLog) -> MeasuredPoints:
         metres = as_depth(frame.depth, frame.encoding)
+        if frame.raw and not frame.camera.rectified:
+            metres = self._depth_rectifier(frame.camera).image(metres)
+            log.done("rectify")
         limits = self._settings.matcher
         noise = self.noise_of(DepthImage, self._depth_model)
         depth = depth_from_image(
@@ -176,6 +180,15 @@ class PointSource:
         measured = self._from_depth(depth, frame, log)
         blur = 1.0 / float(frame.camera.projection[0, 0])
         return replace(measured, image=frame.colour, camera=frame.camera, blur=blur)
+
+    def _depth_rectifier(self, camera: Camera) -> DepthRectifier:
+        """Created on demand, and again for another camera."""
+        known = self._rectified
+        key = (camera.width, camera.height, camera.K.tobytes(), camera.D.tobytes(), camera.R.tobytes(),
+               camera.projection.tobytes())  # fmt: skip
+        if known is None or known[0] != key:
+            known = self._rectified = (key, DepthRectifier(camera))
+        return known[1]
 
     def _from_depth(self, depth: DepthMap, frame: Frame, log: StageLog, textured: float = 1.0) -> MeasuredPoints:
         filtered = without_flying_pixels(depth) if self._settings.flying_pixels else depth
