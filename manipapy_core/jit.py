@@ -18,6 +18,7 @@ installation, and parallel tests, do just that. Here an entry is written under a
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.dispatcher import _FunctionCompiler
+from numba.core.environment import Environment
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
@@ -80,7 +82,11 @@ class _EntryCompiler(_FunctionCompiler):  # type: ignore[misc]
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         self._part.compile(args)
         part: Any = self._part.overloads[tuple(args)]
-        context, descriptor = part.target_context, part.fndesc
+        context, descriptor = part.target_context, copy.copy(part.fndesc)
+        # Constants of the entry, such as the types of arrays that it returns, are its own: the environment of the part
+        # may have been loaded with other code that contains the part, and lacks them.
+        descriptor.env_name += "entry"
+        environment = Environment.from_fndesc(descriptor)
         library = context.codegen().create_library(descriptor.qualname)
         library.enable_object_caching()
         library.add_linking_library(part.library)
@@ -88,15 +94,17 @@ class _EntryCompiler(_FunctionCompiler):  # type: ignore[misc]
             context.create_cpython_wrapper(
                 library,
                 descriptor,
-                part.environment,
+                environment,
                 part.call_helper,
                 release_gil=bool(self.targetoptions.get("nogil")),
             )
-        function = context.get_executable(library, descriptor, part.environment)
+        function = context.get_executable(library, descriptor, environment)
         context.insert_user_function(function, descriptor, [library])
-        result = part._replace(entry_point=function, library=library, metadata={})
-        for environment in result._find_referenced_environments():
-            library.codegen.set_env(environment.env_name, environment)
+        result = part._replace(
+            entry_point=function, library=library, metadata={}, fndesc=descriptor, environment=environment
+        )
+        for needed in result._find_referenced_environments():
+            library.codegen.set_env(needed.env_name, needed)
         return result
 
 
