@@ -25,6 +25,7 @@ from .options import (
     xacro_arguments,
 )
 from .recordings import plot
+from .view import view
 
 if TYPE_CHECKING:
     from ..model import Robot
@@ -102,6 +103,7 @@ def _as_data(model: Robot, base: str | None, tip: str | None) -> dict[str, Any]:
 
 app.command()(new_robot)
 app.command()(plot)
+app.command()(view)
 
 
 @app.command()

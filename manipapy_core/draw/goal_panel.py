@@ -89,6 +89,8 @@ class GoalPanel:
         self.goal_robot = DrawnArm(server.scene, robot, chain, "/goal", tint=GOAL_COLOUR)
         self.gizmo: Any = server.scene.add_transform_controls("/goal_gizmo", scale=0.25, depth_test=False)
         self._label: Any = server.scene.add_label("/goal_gizmo/status", "", position=(0.0, 0.0, 0.0))
+        self._layer = layer
+        self._listener: Callable[[Array], None] | None = None
         layer.include(self.goal_robot.root)
         layer.include(self.gizmo)
         self.state = GoalState(GoalKind.FREE, "")
@@ -115,6 +117,12 @@ class GoalPanel:
         self._closing = True
         self._pose_changed.set()
         self._solver.join()
+
+    def on_goal(self, listener: Callable[[Array], None]) -> None:
+        """Call this with every goal [rad or m], shape (n,), from now on; the transparent arm is hidden."""
+        self._listener, self.goal_robot.root.visible = listener, False
+        self._layer.exclude(self.goal_robot.root)
+        listener(self.q)
 
     def set_measured(self, q: Array) -> None:
         """Set the measured configuration [rad or m], shape (n,)."""
@@ -155,6 +163,8 @@ class GoalPanel:
 
     def _show(self) -> None:
         self.goal_robot.show(self.q)
+        if self._listener is not None:
+            self._listener(self.q)
         for slider, value in zip(self.sliders, self.q, strict=True):
             slider.value = round(float(np.clip(value, slider.min, slider.max)), 3)
 

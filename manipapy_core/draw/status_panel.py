@@ -19,6 +19,8 @@ SHOWN_SECONDS = 20.0
 """Time that the plots cover [s]."""
 UNITS = ((1.0, "rad or m", 1.0), (1e-3, "mrad or mm", 1e3), (0.0, "µrad or µm", 1e6))
 """Largest value from which on a unit is used, the unit, and its number per rad or m."""
+SMALL = 0.01
+"""Values below are not written as numbers."""
 PHASES = {
     "holding": "the arm holds its position",
     "waiting": "a motion waits for its start",
@@ -55,7 +57,7 @@ def guard_text(status: ArmStatus) -> str:
     because = f": {status.reason}" if status.reason else ""
     if status.verdict == "ok":
         phase = PHASES.get(status.phase, status.phase)
-        text = f"**Guard: ok**, {phase or 'no motion'}"
+        text = f"**Guard: ok**, {phase}" if phase else "**Guard: ok**"
     elif status.verdict == "slow":
         text = f"**Guard: slows the motion** to {100 * status.speed:.0f} % of its speed{because}"
     elif status.verdict == "hold":
@@ -105,7 +107,10 @@ class StatusPanel:
         if self._tracking is not None:
             largest = max(self._tracking.add(seconds, error), abs(error))
             unit, factor = next((name, factor) for limit, name, factor in UNITS if largest >= limit)
-            self._tracking.title = f"Tracking error [{unit}], now {factor * error:.3g}"
+            now = factor * error
+            self._tracking.title = (
+                f"Tracking error [{unit}], now {now:.3g}" if now >= SMALL else f"Tracking error [{unit}]"
+            )
             self._tracking.draw(factor)
 
     def plot_timing(self, seconds: float, jitter: float, work: float) -> None:
@@ -125,9 +130,11 @@ class _Plot:
         self._history: collections.deque[tuple[float, ...]] = collections.deque(maxlen=PLOTTED)
         self._title: Any = server.gui.add_markdown("")
         curves = (uplot.Series(label=label, stroke=colour, width=1.5) for label, colour in zip(labels, colours))
+        # An invisible curve keeps the axis at 0 to 1 or more: noise of 1e-9 is no curve.
+        floor = uplot.Series(label="", stroke="rgba(0,0,0,0)")
         self._plot: Any = server.gui.add_uplot(
-            (np.array([-SHOWN_SECONDS, 0.0]), *(np.zeros(2) for _ in labels)),
-            series=(uplot.Series(label="s"), *curves),
+            (np.array([-SHOWN_SECONDS, 0.0]), *(np.zeros(2) for _ in labels), np.array([0.0, 1.0])),
+            series=(uplot.Series(label="s"), *curves, floor),
             scales={"x": uplot.Scale(time=False, range=(-SHOWN_SECONDS, 0.0))},
             axes=(uplot.Axis(size=32, font="11px sans-serif"), uplot.Axis(size=46, font="11px sans-serif")),
             legend=uplot.Legend(show=False),
@@ -156,4 +163,5 @@ class _Plot:
     def draw(self, factor: float) -> None:
         if len(self._history) > 1:
             times, *columns = np.array(self._history).T
-            self._plot.data = (times - times[-1], *(factor * column for column in columns))
+            floor = np.linspace(0.0, 1.0, len(times))
+            self._plot.data = (times - times[-1], *(factor * column for column in columns), floor)

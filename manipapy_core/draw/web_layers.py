@@ -53,6 +53,11 @@ class Layer:
         with self._lock:
             self._shown.append(handle)
 
+    def exclude(self, handle: Any) -> None:
+        """Leave a node alone from now on."""
+        with self._lock:
+            self._shown = [shown for shown in self._shown if shown is not handle]
+
     def on_change(self, listener: Callable[[bool], None]) -> None:
         """Call this with the new visibility, now and at every change."""
         self._listeners.append(listener)

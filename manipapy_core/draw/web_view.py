@@ -52,6 +52,8 @@ class ArmView:
         port: Port to listen on; the next free one if it is in use.
         access: Who may open the page; by default the holders of a random token.
         world: Returns the world that goals are checked against.
+        plots: Whether there are plots of a controller.
+        arm_follows_goal: The sliders and the gizmo move the arm itself: there is no measured position.
         warn: Called with what cannot be drawn.
     """
 
@@ -65,6 +67,8 @@ class ArmView:
         port: int = 8080,
         access: WebAccess | None = None,
         world: Callable[[], WorldSnapshot] = WorldSnapshot,
+        plots: bool = True,
+        arm_follows_goal: bool = False,
         warn: Callable[[str], None] = lambda text: None,
     ):
         if not 1 <= port <= 65535:
@@ -86,7 +90,7 @@ class ArmView:
         server.initial_camera.position, server.initial_camera.look_at = CAMERA, LOOK_AT
         self.arm = DrawnArm(server.scene, robot, chain)
         self.goal_check = GoalCheck(robot, chain, world)
-        self._status_panel()
+        self._status_panel(plots)
         tabs = server.gui.add_tab_group()
         with (goal_tab := tabs.add_tab("Move" if commands else "Goal")):
             pass
@@ -101,6 +105,8 @@ class ArmView:
             """None without commands of a servo."""
             if commands is not None and commands.servo is not None:
                 self.servo = ServoPanel(server, self.goal, commands.servo)
+        if arm_follows_goal:
+            self.goal.on_goal(self.show)
         self.tuning: TuningPanel | None = None
         """None without commands of a controller."""
         self.boxes: BoxPanel | None = None
@@ -110,11 +116,11 @@ class ArmView:
         self.markers = MarkerScene(server.scene, self.node_of, warn)
         threading.Thread(target=self._draw_spheres, name="spheres", daemon=True).start()
 
-    def _status_panel(self) -> None:
+    def _status_panel(self, plots: bool) -> None:
         """A window of its own, beside the arm: visible without scrolling, whichever tab is open."""
         panel = self.server.gui.add_panel()
         with panel.add_tab("Arm"):
-            self.status = StatusPanel(self.server)
+            self.status = StatusPanel(self.server, plots=plots)
             self.image: Any = self.server.gui.add_image(np.zeros((2, 2, 3), np.uint8), label="Camera", visible=False)
         panel.float(x=12.0, y=-12.0, width=STATUS_WIDTH)
 

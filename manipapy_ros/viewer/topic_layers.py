@@ -18,6 +18,7 @@ from sensor_msgs.msg import Image, PointCloud2
 from visualization_msgs.msg import MarkerArray
 
 from manipapy_core.draw import ArmView, Layer, MapSlice, thinned
+from manipapy_core.draw.recording_view import MARKER_LAYERS
 from manipapy_core.errors import InputError
 
 from ..common import qos
@@ -27,13 +28,13 @@ from ..common.tf_buffer import NoTransform, TfBuffer
 from ..perception.image_messages import pixels_of
 from ..realtime.polled_topics import PolledSubscription
 
-MARKERS = (
-    ("sim_bridge/ground_truth", qos.NEWEST, "Scene", True, "Simulated objects in their own colours"),
-    ("planner/display_path", qos.LATCHED, "Planned path", True, "Of the last plan"),
-    ("perception/obstacle_markers", qos.STATE, "Detections", False, "Of perception, without the planner's margin"),
-    ("capability/polytope_markers", qos.STATE, "Polytope", True, "Of the tip, at the measured position"),
-)  # fmt: skip
-"""Topics, their QoS, their layers, whether those are shown at the start, and what is drawn."""
+MARKERS = {
+    "sim_bridge/ground_truth": qos.NEWEST,
+    "planner/display_path": qos.LATCHED,
+    "perception/obstacle_markers": qos.STATE,
+    "capability/polytope_markers": qos.STATE,
+}
+"""Topics of `MARKER_LAYERS` that are subscribed to; the world of the planner is followed by itself."""
 IMAGE_PERIOD, POINTS_PERIOD = 0.2, 0.5
 """Least time between two images and two point clouds on the page [s]."""
 CLOUD_COLOUR = (60, 160, 90)
@@ -85,7 +86,8 @@ class TopicLayers:
         self._view, self._base = view, base
         self.transforms = TfBuffer(node)
         self._markers: list[tuple[PolledSubscription[MarkerArray], Layer]] = []
-        for topic, profile, name, visible, hint in MARKERS:
+        for topic, profile in MARKERS.items():
+            name, visible, hint = MARKER_LAYERS[topic]
             layer = view.layers.add(name, visible=visible, hint=hint)
             self._markers.append((_polled(node, MarkerArray, topic, profile), layer))
         camera = view.layers.add("Camera image", visible=False, hint=image_topic)
