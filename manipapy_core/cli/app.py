@@ -26,6 +26,7 @@ from .options import (
     xacro_arguments,
 )
 from .recordings import plot
+from .view import view
 
 if TYPE_CHECKING:
     from ..model import Robot
@@ -104,6 +105,7 @@ def _as_data(model: Robot, base: str | None, tip: str | None) -> dict[str, Any]:
 app.command()(new_robot)
 app.command()(plot)
 app.add_typer(calibrate, name="calibrate")
+app.command()(view)
 
 
 @app.command()

@@ -11,6 +11,7 @@ import enum
 import functools
 import hashlib
 import re
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
@@ -26,6 +27,8 @@ _IMPORT = re.compile(
 )
 _NAME = re.compile(r"(\w[\w.]*)(?:\s+as\s+\w+)?")
 _START = time.time()
+_PARSING = threading.Lock()
+"""Python 3.11 raises SystemError when two threads parse at once."""
 
 
 @runtime_checkable
@@ -168,7 +171,8 @@ def _imports_of(module: str, file: str) -> tuple[str, ...]:
 
 @functools.cache
 def _code(file: str) -> str:
-    tree = ast.parse((_ROOT / file).read_text(encoding="utf-8"))
+    with _PARSING:
+        tree = ast.parse((_ROOT / file).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             # A string as a statement does nothing, whether it documents a function or an attribute.

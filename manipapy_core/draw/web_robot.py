@@ -38,10 +38,14 @@ class DrawnArm:
         self.root: Any = scene.add_frame(name, show_axes=False)
         self.frames: dict[str, Any] = {}
         """Frame handles by link name."""
+        self.visuals: list[Any] = []
+        """Handles of the visual shapes."""
         for link in chain.link_names:
             self.frames[link] = scene.add_frame(f"{name}/{link}", show_axes=False)
             for number, shape in enumerate(robot.links[link].visuals):
-                _draw(scene, f"{name}/{link}/visual_{number}", shape, tint or shape.rgba or PLAIN)
+                drawn = _draw(scene, f"{name}/{link}/visual_{number}", shape, tint or shape.rgba or PLAIN)
+                if drawn is not None:
+                    self.visuals.append(drawn)
         self.show(np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper))
 
     def show(self, q: Array) -> None:
@@ -51,8 +55,14 @@ class DrawnArm:
         for frame, T, wxyz in zip(self.frames.values(), poses, turns, strict=True):
             frame.position, frame.wxyz = T[:3, 3], wxyz
 
+    def tint(self, rgb: tuple[float, float, float]) -> None:
+        """Give all shapes another colour, each number from 0 to 1."""
+        for visual in self.visuals:
+            visual.color = tuple(round(255 * value) for value in rgb)
 
-def _draw(scene: viser.SceneApi, name: str, shape: Shape, rgba: RGBA) -> None:
+
+def _draw(scene: viser.SceneApi, name: str, shape: Shape, rgba: RGBA) -> Any:
+    """The new node; None for a mesh without a file."""
     T = shape.T_link_shape
     place: dict[str, Any] = {
         "position": T[:3, 3],
@@ -62,11 +72,12 @@ def _draw(scene: viser.SceneApi, name: str, shape: Shape, rgba: RGBA) -> None:
     }
     geometry = shape.geometry
     if isinstance(geometry, BoxGeometry):
-        scene.add_box(name, dimensions=geometry.size, **place)
-    elif isinstance(geometry, CylinderGeometry):
-        scene.add_cylinder(name, radius=geometry.radius, height=geometry.length, **place)
-    elif isinstance(geometry, SphereGeometry):
-        scene.add_icosphere(name, radius=geometry.radius, **place)
-    elif geometry.filename:
+        return scene.add_box(name, dimensions=geometry.size, **place)
+    if isinstance(geometry, CylinderGeometry):
+        return scene.add_cylinder(name, radius=geometry.radius, height=geometry.length, **place)
+    if isinstance(geometry, SphereGeometry):
+        return scene.add_icosphere(name, radius=geometry.radius, **place)
+    if geometry.filename:
         mesh = load_mesh(geometry.filename, geometry.scale)
-        scene.add_mesh_simple(name, mesh.points, mesh.triangles, side="double", **place)
+        return scene.add_mesh_simple(name, mesh.points, mesh.triangles, side="double", **place)
+    return None

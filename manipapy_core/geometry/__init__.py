@@ -3,6 +3,7 @@
 from ..errors import MissingPackage
 from .body import RobotBody
 from .checker import Checker, RawChecker
+from .contact_names import contact_names
 from .distance import signed_distance, support
 from .fields import Octomap, PointCloud
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Plane, Sphere
@@ -26,6 +27,7 @@ __all__ = [
     "World",
     "WorldObject",
     "WorldSnapshot",
+    "contact_names",
     "signed_distance",
     "support",
 ]

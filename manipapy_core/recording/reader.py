@@ -99,20 +99,26 @@ class Recording:
         self.duration = NANO * (summary.statistics.message_end_time - self._start)
         """From the first to the last message [s]."""
 
-    def messages(self, topics: Sequence[str] | None = None, *, decode: bool = True) -> Iterator[RecordedMessage]:
+    def messages(
+        self, topics: Sequence[str] | None = None, *, decode: bool = True, period: float = 0.0
+    ) -> Iterator[RecordedMessage]:
         """Messages in the order of their arrival.
 
         Args:
             topics: Only of these; all when not given.
             decode: Fill in `content`.
+            period: Skip messages that came earlier than this after the one before of their topic [s].
 
         Raises:
             InputError: The file is damaged.
         """
-        factory = self._factory()
+        factory, latest = self._factory(), dict[str, int]()
         try:
             with self.path.open("rb") as file:
                 for schema, channel, message in self._make_reader(file).iter_messages(topics=topics):
+                    if period and message.log_time - latest.get(channel.topic, -(1 << 62)) < period / NANO:
+                        continue
+                    latest[channel.topic] = message.log_time
                     decoder = factory.decoder_for(channel.message_encoding, schema) if decode else None
                     yield RecordedMessage(
                         channel.topic,
@@ -131,9 +137,13 @@ class Recording:
             raise InputError(f"{self.path} has several topics {name}: {', '.join(sorted(found))}; choose a namespace")
         return found[0] if found else None
 
-    def joint_states(self, topic: str) -> JointSeries:
-        """Positions [rad or m], velocities and efforts of a topic of type sensor_msgs/msg/JointState."""
-        rows = [(item.time, item.content) for item in self.messages([topic])]
+    def joint_states(self, topic: str, *, period: float = 0.0) -> JointSeries:
+        """Positions [rad or m], velocities and efforts of a topic of type sensor_msgs/msg/JointState.
+
+        Args:
+            period: Least time between two states [s]; 0: all of them.
+        """
+        rows = [(item.time, item.content) for item in self.messages([topic], period=period)]
         names = tuple(rows[0][1].name) if rows else ()
         fields = ("position", "velocity", "effort")
         values = {field: _table([_by_name(state, field, names) for _, state in rows], len(names)) for field in fields}

@@ -1,16 +1,18 @@
-"""The node `viewer`: the arm, its goal and all markers on a web page, with buttons that plan, move and jog.
+"""The node `viewer`: the arm, its goal, the scene and all markers on a web page, with buttons that plan, move and jog.
 
 Subscribes to `joint_states`, `controller/status`, `controller/controller_state`, `servo/status`, the planner's world,
-and the markers of planner, perception and capability. With the page's switch Servo the arm follows the gizmo: its poses
-go to `servo/pose_target`, jogs to `servo/twist` and `servo/joint_jog`. The page is served on this machine only, unless
-the parameter host names another address, and only to visitors with the token in the address that the node prints. With
-`read_only` it has no buttons.
+the true poses of simulated objects, and the markers of planner, perception and capability; while their switches are on,
+to a camera image and a point cloud. With the page's switch Servo the arm follows the gizmo: its poses go to
+`servo/pose_target`, jogs to `servo/twist` and `servo/joint_jog`. Law, gains and speed are set through the parameters of
+the controller, boxes are added to the simulation and to the planner's world. The page is served on this machine only,
+unless the parameter host names another address, and only to visitors with the token in the address that the node
+prints. With `read_only` it has no buttons.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,9 @@ from manipapy_msgs.msg import ControllerStatus, MotionRequest
 from moveit_msgs.msg import ServoStatus
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
-from visualization_msgs.msg import MarkerArray
 
-from manipapy_core.draw import ArmView, Commands, WebAccess
+from manipapy_core import lie
+from manipapy_core.draw import ArmStatus, ArmView, Commands, WebAccess
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import WorldSnapshot
 from manipapy_core.typing import Array
@@ -34,14 +36,17 @@ from ..common import qos
 from ..common.conversions import positions_by_name, to_seconds
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
+from ..common.object_messages import PERCEIVED
 from ..common.params import Param, Values
 from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, compile_kernels
 from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..common.world_markers import world_markers
 from ..realtime.polled_topics import PolledSubscription
-from .markers import MarkerScene
+from .box_client import BoxClient
 from .servo_client import ServoClient
+from .topic_layers import TopicLayers
+from .tuning_client import TuningClient
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
@@ -52,16 +57,19 @@ PARAMETERS = (
     Param("allowed_hosts", [], "Further host names under which the page may be opened",
           kind=Parameter.Type.STRING_ARRAY),
     Param("read_only", False, "The page shows the arm and has no buttons"),
+    Param("image_topic", "left/image_rect", "Camera image, shown while its switch is on"),
+    Param("points_topic", "points2", "Point cloud, shown while its switch is on"),
     Param("port", 8080, "Port of the page; the next free one is taken if it is in use", minimum=1, maximum=65535),
     Param("rate", 20.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
     Param("speed", 0.5, "Share of the limits used by motions from the page", minimum=0.01, maximum=1.0, live=True),
 )  # fmt: skip
-MARKERS = {
-    "planner/display_path": qos.LATCHED,
-    "perception/obstacle_markers": qos.STATE,
-    "capability/polytope_markers": qos.STATE,
-}
-"""Marker topics that are drawn besides the arm."""
+KNOWN, PERCEIVED_LAYER, CARRIED = "Known objects", "Perceived obstacles", "Carried objects"
+"""Layers of the planner's world."""
+SIMULATED_FRAME = "world"
+"""Of the poses of simulated objects."""
+GROWN = 0.002
+"""Objects of the world are drawn so much larger than those of the scene [m], so that the two do not flicker."""
+VERDICTS = {getattr(ControllerStatus, name): name.lower() for name in ("OK", "SLOW", "HOLD", "STOP")}
 
 
 class ViewerNode(ManagedNode):
@@ -80,7 +88,13 @@ class ViewerNode(ManagedNode):
         self._arm, self._planner = ArmClient(client), PlannerClient(client)
         self._servo = self.own(ServoClient(self, model.chain.joint_names, model.chain.base))
         commands = Commands(
-            plan=self._plan, move=self._move, hold=self._hold, reset=self._arm.reset, servo=self._servo.commands
+            plan=self._plan,
+            move=self._move,
+            hold=self._hold,
+            reset=self._arm.reset,
+            servo=self._servo.commands,
+            tuning=TuningClient(client, model.chain, self._set_speed).commands,
+            boxes=BoxClient(client, self._planner, self._base_in_simulation).commands,
         )
         self._moving = threading.Event()
         self._stop_motion = threading.Event()
@@ -92,11 +106,24 @@ class ViewerNode(ManagedNode):
             allowed_hosts=list(values["allowed_hosts"]),
         )
         shown = None if values["read_only"] else commands
+        self._world = self.own(WorldFollower.of(self, values, model.chain.base))
         self._view = self.own(
-            ArmView(model.robot, model.chain, shown, host=host, port=int(values["port"]), access=access)
+            ArmView(
+                model.robot,
+                model.chain,
+                shown,
+                host=host,
+                port=int(values["port"]),
+                access=access,
+                world=self._world.snapshot,
+                warn=self.get_logger().warning,
+            )
         )
-        frames = {link: f"/arm/{link}" for link in model.chain.link_names}
-        self._markers = MarkerScene(self._view.server.scene, frames, self.get_logger().warning)
+        self._view.layers.add(KNOWN, hint="Objects that the planner was told of")
+        self._view.layers.add(PERCEIVED_LAYER, hint="Obstacles from cameras, as the planner avoids them")
+        self._view.layers.add(CARRIED, hint="Attached to a link")
+        image, points = str(values["image_topic"]), str(values["points_topic"])
+        self._topics = self.own(TopicLayers(self, self._view, model.chain.base, image, points))
         self._states: PolledSubscription[JointState] = self.own(
             PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
         )
@@ -105,10 +132,8 @@ class ViewerNode(ManagedNode):
         )
         self.own(self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST))
         self.own(self.create_subscription(ServoStatus, "servo/status", self._on_servo_status, qos.NEWEST))
-        for topic, profile in MARKERS.items():
-            self.own(self.create_subscription(MarkerArray, topic, self._on_markers(topic), profile))
-        self._world = self.own(WorldFollower.of(self, values, model.chain.base))
-        self._drawn, self._drawn_names = WorldSnapshot(), frozenset[str]()
+        self._drawn, self._drawn_names = WorldSnapshot(), dict[str, str]()
+        self._motion_speed: float | None = None
         self._shown_once = False
         # Printed whatever the log level is.
         print(f"{model.robot.name} in the browser: {self._view.url}", flush=True)
@@ -134,6 +159,7 @@ class ViewerNode(ManagedNode):
         while not self._stop.wait(1.0 / float(self.values["rate"])):
             # Also without a page: one that is opened later shows it at once.
             self._show_world()
+            self._topics.update()
             state, errors = self._states.newest(), self._errors.newest()
             if not self._view.watched and self._shown_once:
                 continue
@@ -141,29 +167,31 @@ class ViewerNode(ManagedNode):
                 self._show(positions_by_name(state, self._chain.joint_names))
             if errors is not None and len(errors.error.positions):
                 largest = float(np.abs(errors.error.positions).max())
-                self._view.plot_error(to_seconds(errors.header.stamp), largest)
-            self._markers.remove_expired()
+                self._view.status.plot_tracking(to_seconds(errors.header.stamp), largest)
 
     def _show(self, q: Array) -> None:
         self._view.show(q)
         if not self._shown_once:
             self._view.goal.set_goal(q)
-            self._view.show_status("no status from the controller yet")
+            self._view.status.show_text("no status from the controller yet")
             self._shown_once = True
 
     def _show_world(self) -> None:
         world = self._world.snapshot()
         if world is self._drawn:
             return
-        names = frozenset((*world.objects, *world.attached))
-        changed = WorldSnapshot(
-            {name: item for name, item in world.objects.items() if self._drawn.objects.get(name) is not item},
-            {name: item for name, item in world.attached.items() if self._drawn.attached.get(name) is not item},
-        )
-        gone = [*(self._drawn_names - names), *changed.objects, *changed.attached]
+        layers = {name: PERCEIVED_LAYER if name.startswith(PERCEIVED) else KNOWN for name in world.objects}
+        layers |= dict.fromkeys(world.attached, CARRIED)
         stamp = self.get_clock().now().to_msg()
-        self._markers.take("world", world_markers(changed, gone, self._chain.base, stamp))
-        self._drawn, self._drawn_names = world, names
+        for layer in (KNOWN, PERCEIVED_LAYER, CARRIED):
+            changed = WorldSnapshot(
+                _changed(world.objects, self._drawn.objects, layers, layer),
+                _changed(world.attached, self._drawn.attached, layers, layer),
+            )
+            gone = [name for name, old in self._drawn_names.items() if old == layer and layers.get(name) != layer]
+            markers = world_markers(changed, [*gone, *changed.objects, *changed.attached], self._chain.base, stamp)
+            self._view.markers.take(layer, markers.markers, self._view.layers[layer], grown_by=GROWN)
+        self._drawn, self._drawn_names = world, layers
 
     def diagnose(self) -> DiagnosticReport:
         """Address of the page, and whether the planner's world is up to date."""
@@ -173,21 +201,37 @@ class ViewerNode(ManagedNode):
         return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", values)
 
     def _on_status(self, status: ControllerStatus) -> None:
-        verdicts = {getattr(ControllerStatus, name): name for name in ("OK", "SLOW", "HOLD", "STOP")}
-        text = f"**{verdicts.get(status.verdict, status.verdict)}** · {status.law} · {status.rate:.0f} Hz"
-        self._view.show_status(f"{text}\n\n{status.reason}" if status.reason else text)
+        shown = ArmStatus(
+            verdict=VERDICTS.get(status.verdict, str(status.verdict)),
+            reason=status.reason,
+            check=status.check,
+            law=status.law,
+            phase=status.phase,
+            rate=status.rate,
+            speed=status.speed_scaling,
+            warning=status.collision_warning,
+        )
+        self._view.status.show(shown)
+        self._view.status.plot_timing(to_seconds(status.header.stamp), status.jitter_p99, status.work_p99)
+        if self._view.tuning is not None:
+            self._view.tuning.show_law(status.law)
 
     def _on_servo_status(self, status: ServoStatus) -> None:
         if self._view.servo is not None:
             self._view.servo.show_status(status.message)
 
-    def _on_markers(self, topic: str) -> Any:
-        return lambda markers: self._markers.take(topic, markers)
-
     # Buttons, each on a thread of its own.
 
+    def _set_speed(self, share: float) -> None:
+        self._motion_speed = share
+
+    def _base_in_simulation(self) -> Array:
+        """T_world_base of the simulation; the base stands in the origin if its pose is not known."""
+        T_base_world = self._view.pose_of_frame(SIMULATED_FRAME)
+        return np.eye(4) if T_base_world is None else lie.inverse(T_base_world)
+
     def _request(self, q: Array) -> MotionRequest:
-        speed = float(self.values["speed"])
+        speed = float(self.values["speed"]) if self._motion_speed is None else self._motion_speed
         request = MotionRequest(kind=MotionRequest.JOINTS, velocity_scaling=speed, acceleration_scaling=speed)
         request.joints = JointState(name=list(self._chain.joint_names), position=q.tolist())
         return request
@@ -211,6 +255,11 @@ class ViewerNode(ManagedNode):
         if self._view.servo is not None:
             self._view.servo.stop()
         return self._arm.hold()
+
+
+def _changed(items: Mapping[str, Any], drawn: Mapping[str, Any], layers: dict[str, str], layer: str) -> dict[str, Any]:
+    """Objects of a layer that are not drawn as they are now."""
+    return {name: item for name, item in items.items() if layers[name] == layer and drawn.get(name) is not item}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -68,6 +68,10 @@ class Browser:
         self.wait_for(look, "the page")
         self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None)
         self._numbers = itertools.count(1)
+        self.errors: list[str] = []
+        """Errors in the console of the page since it was opened."""
+        self.ask("Runtime.enable")
+        self.ask("Log.enable")
 
     def wait_for(self, condition: Any, what: str) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -81,8 +85,18 @@ class Browser:
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
             answer = json.loads(self._socket.recv(timeout=PATIENCE))
+            self._keep_error(answer)
             if answer.get("id") == number:
                 return answer["result"]
+
+    def _keep_error(self, event: dict[str, Any]) -> None:
+        method, values = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(str(values["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and values["type"] in ("error", "assert"):
+            self.errors.append(" ".join(str(part.get("value", part.get("description"))) for part in values["args"]))
+        elif method == "Log.entryAdded" and values["entry"]["level"] == "error":
+            self.errors.append(f"{values['entry']['text']} {values['entry'].get('url', '')}")
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page."""
@@ -125,6 +139,40 @@ class Browser:
             self.wait_for(until, f"what {label!r} does while it is held")
         finally:
             self.ask("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
+
+    def click_tab(self, label: str) -> None:
+        """Open the tab with this label."""
+        self._click_at(
+            "[...document.querySelectorAll('[role=tab]')].find(t => t.innerText.trim() === " + repr(label) + ")",
+            f"tab {label!r}",
+        )
+
+    def click_at(self, x: float, y: float) -> None:
+        """Click with the mouse at a place of the page [pixels]."""
+        mouse = {"x": x, "y": y, "button": "left", "clickCount": 1}
+        self.ask("Input.dispatchMouseEvent", type="mousePressed", **mouse)
+        self.ask("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float], *, steps: int = 8) -> None:
+        """Drag with the mouse from one place of the page to another [pixels]."""
+        button = {"button": "left", "clickCount": 1}
+        x, y = start
+        self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        time.sleep(0.3)  # what is below the mouse is found when a frame is drawn
+        self.ask("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, **button)
+        for step in range(1, steps + 1):
+            x, y = (a + (b - a) * step / steps for a, b in zip(start, end))
+            self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, buttons=1, **button)
+            time.sleep(0.1)
+        self.ask("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, **button)
+
+    def _click_at(self, element: str, what: str) -> None:
+        place = self.evaluate(
+            f"(() => {{ const e = {element}; if (!e) return null; e.scrollIntoView({{block: 'center'}});"
+            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        assert place, f"no {what} on the page"
+        self.click_at(*place)
 
     def screenshot(self) -> bytes:
         """The page as PNG."""
