@@ -343,8 +343,7 @@ def warm_up(checker: Checker) -> None:
         high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
         begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
         space = PlanningSpace.around(checker, begin, end[None])
-        trees = rrt_connect.Trees.planted(begin, end[None], 0)
-        rrt_connect.straight(space, trees, STEP)
+        _, _, trees = rrt_connect.begin(space, begin, end[None], 0, STEP)
         rrt_connect.search(space, trees, 1, STEP)
         corners = np.stack([begin, 0.5 * (begin + end) + 0.01 * (high - low) * np.arange(chain.n) / chain.n, end])
         shorten(space, corners, tries=1)

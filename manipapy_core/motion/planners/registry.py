@@ -131,10 +131,12 @@ def uncertain_path(
     Now and then two trees grow into corners from which they hardly ever meet. A search that takes long is therefore
     begun anew with other random numbers, and each time gets twice as long.
     """
+    status, path, trees = rrt_connect.begin(space, start, goals, seed, step)
+    if status == rrt_connect.FOUND:
+        return FoundPath(path, trees.iterations, certain=False)
     iterations, patience = 0, RESTART_AFTER
     while True:
-        trees = rrt_connect.Trees.planted(start, goals, seed)
-        found = iterations == 0 and rrt_connect.straight(space, trees, step)
+        found = False
         while not found and trees.iterations < patience:
             deadline.check()
             found = rrt_connect.search(space, trees, rrt_connect.SLICE, step) == rrt_connect.FOUND
@@ -142,3 +144,4 @@ def uncertain_path(
         if found:
             return FoundPath(trees.path(), iterations, certain=False)
         seed, patience = seed + RESEED, 2 * patience
+        trees = rrt_connect.Trees.planted(start, goals, seed)

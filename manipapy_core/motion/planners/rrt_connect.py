@@ -1,7 +1,8 @@
 """RRT-Connect, compiled: two trees grow towards each other, one from the start, one from all goals at once.
 
 After J. Kuffner and S. LaValle, "RRT-Connect: An Efficient Approach to Single-Query Path Planning", ICRA 2000; the
-smaller tree grows. Nothing is random but by the seed. The search runs in slices and keeps its state in arrays, so that
+smaller tree grows. Nothing is random but by the seed; a sequence of low discrepancy in place of random numbers needs
+as many iterations (measured in four kinds of scene). The search runs in slices and keeps its state in arrays, so that
 the caller can check its deadline in between.
 """
 
@@ -42,15 +43,7 @@ class Trees:
 
     @classmethod
     def planted(cls, start: Array, goals: Array, seed: int) -> Trees:
-        n, capacity = start.size, max(FIRST_CAPACITY, 2 * len(goals))
-        nodes = np.empty((2, n, capacity))
-        parents = np.empty((2, capacity), dtype=np.int64)
-        nodes[0, :, 0], parents[0, 0] = start, -1
-        nodes[1, :, : len(goals)], parents[1, : len(goals)] = goals.T, -1
-        random = np.zeros(1, dtype=np.uint64)
-        seed_random(random, seed)
-        counts = np.array([1, len(goals), 0, -1, -1], dtype=np.int64)
-        return cls(nodes, parents, counts, random, np.empty(capacity))
+        return cls(*plant(start, goals, seed, FIRST_CAPACITY))
 
     @property
     def iterations(self) -> int:
@@ -64,24 +57,21 @@ class Trees:
 
     def path(self) -> Array:
         """From the start to a goal through the meeting point, shape (points, n)."""
-        rows: list[Array] = []
-        for tree in (0, 1):
-            index, branch = int(self.counts[MEETING + tree]), []
-            while index >= 0:
-                branch.append(self.nodes[tree, :, index])
-                index = int(self.parents[tree, index])
-            rows += branch[::-1] if tree == 0 else branch
-        # The trees meet in one point that both hold.
-        kept = [row for row, before in zip(rows, [None, *rows]) if before is None or not np.array_equal(row, before)]
-        return np.array(kept if len(kept) > 1 else kept * 2)
+        path: Array = joined_path(self.nodes, self.parents, self.counts)
+        return path
 
 
-def straight(space: PlanningSpace, trees: Trees, step: float) -> bool:
-    """Tries the straight motions from the start to the goals in their order; True if one is free."""
-    goal = int(first_free(space.code, trees.nodes, trees.counts, step, space.no_weights, space.work(), space.counters))
-    if goal >= 0:
-        trees.counts[MEETING:] = 0, goal
-    return goal >= 0
+def begin(space: PlanningSpace, start: Array, goals: Array, seed: int, step: float) -> tuple[int, Array, Trees]:
+    """Tries the straight motions to the goals in their order, then searches for one slice, all in compiled code.
+
+    Returns:
+        FOUND, SEARCHING or FULL; the path if there is one; and the trees, to go on with.
+    """
+    status, path, *arrays = begin_search(
+        space.code, start, goals, seed, FIRST_CAPACITY, space.lower, space.upper, RANGE, step, space.no_weights, SLICE,
+        space.work(), space.counters,
+    )  # fmt: skip
+    return int(status), path, Trees(*arrays)
 
 
 def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> int:
@@ -101,6 +91,72 @@ def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> 
         if answer != FULL:
             return answer
         trees.grow()
+
+
+@njit(cache=True, nogil=True)
+def plant(start, goals, seed, capacity):  # type: ignore[no-untyped-def]
+    """The arrays of `Trees`."""
+    n, count = start.shape[0], goals.shape[0]
+    capacity = max(capacity, 2 * count)
+    nodes, parents = np.empty((2, n, capacity)), np.empty((2, capacity), dtype=np.int64)
+    counts, random = np.empty(5, dtype=np.int64), np.zeros(1, dtype=np.uint64)
+    for j in range(n):
+        nodes[0, j, 0] = start[j]
+        for goal in range(count):
+            nodes[1, j, goal] = goals[goal, j]
+    parents[0, 0] = -1
+    for goal in range(count):
+        parents[1, goal] = -1
+    counts[0], counts[1], counts[2], counts[3], counts[4] = 1, count, 0, -1, -1
+    seed_random(random, seed)
+    return nodes, parents, counts, random, np.empty(capacity)
+
+
+@njit(cache=True, nogil=True)
+def begin_search(code, start, goals, seed, capacity, lower, upper, reach, step, weights, iterations, work, counters):  # type: ignore[no-untyped-def]
+    nodes, parents, counts, random, distances = plant(start, goals, seed, capacity)
+    goal = first_free(code, nodes, counts, step, weights, work, counters)
+    if goal >= 0:
+        counts[MEETING], counts[MEETING + 1], status = 0, goal, FOUND
+    else:
+        status = connect(
+            code, nodes, parents, counts, random, distances, lower, upper, reach, step, weights, iterations, work,
+            counters,
+        )  # fmt: skip
+    path = joined_path(nodes, parents, counts) if status == FOUND else np.empty((0, start.shape[0]))
+    return status, path, nodes, parents, counts, random, distances
+
+
+@njit(cache=True, nogil=True)
+def joined_path(nodes, parents, counts):  # type: ignore[no-untyped-def]
+    """From the start through the meeting point to a goal; the trees meet in one point that both hold."""
+    n, points = nodes.shape[1], 0
+    for tree in range(2):
+        index = counts[MEETING + tree]
+        while index >= 0:
+            points += 1
+            index = parents[tree, index]
+    rows = np.empty((points, n))
+    index = counts[MEETING]
+    last = 0
+    while index >= 0:
+        last += 1
+        index = parents[0, index]
+    index = counts[MEETING]
+    for row in range(last - 1, -1, -1):
+        for j in range(n):
+            rows[row, j] = nodes[0, j, index]
+        index = parents[0, index]
+    index = counts[MEETING + 1]
+    while index >= 0:
+        same = True
+        for j in range(n):
+            rows[last, j] = nodes[1, j, index]
+            same = same and rows[last, j] == rows[last - 1, j]
+        # A path has two points at least.
+        last += 0 if same and (last > 1 or parents[1, index] >= 0) else 1
+        index = parents[1, index]
+    return rows[:last].copy()
 
 
 @njit(cache=True, nogil=True)
