@@ -40,7 +40,7 @@ help:
 	@echo "make bench-hand-eye  hand-eye calibration on rendered boards with pixel noise, both set-ups"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
 	@echo "make bench-sim   both physics engines: step, spawn, camera, agreement with our dynamics"
-	@echo "make bench-nodes  the planner's action over DDS, and polytopes of a moving arm"
+	@echo "make bench-nodes  the planner's action over DDS, polytopes of a moving arm, and the servo's latency"
 	@echo "make sim         a UR5 on a table in a simulation, controlled at 1 kHz; SECONDS=20 ends by itself"
 	@echo "make clean       build products and caches;  make distclean  also the environments"
 
@@ -150,6 +150,7 @@ bench-nodes:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/planning_action.py
 	$(bin)/python benchmarks/capability_node.py
+	$(bin)/python benchmarks/servo_latency.py
 
 bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes
 

@@ -170,12 +170,12 @@ class ServoNode(ManagedNode):
         refusal = self._why_not(wall)
         if refusal:
             command = None
+        if not self._engaged and command is not None and not command.is_zero:
+            self._engage(now)
+            refusal = refusal or self._refusal
+        status, text = ServoStatus.IDLE, ServoStatus.IDLE.value
         if self._engaged:
             status, text = self._move(command, now)
-        else:
-            status, text = ServoStatus.IDLE, ServoStatus.IDLE.value
-            if command is not None and not command.is_zero:
-                self._engage(now)
         self._compute.record(time.monotonic_ns() - began)
         problem = refusal or self._commands.problem or self._commands.ignored
         code = StatusMessage.INVALID if refusal or self._commands.problem else CODES.get(status, 0)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from control_msgs.msg import JointJog
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
 from manipapy_msgs.msg import CollisionObject
 from manipapy_msgs.srv import ChangeWorld
 from moveit_msgs.msg import ServoStatus
@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Joy
 from std_srvs.srv import SetBool
+from tf2_msgs.msg import TFMessage
 
 from manipapy_core import Robot, kinematics, lie
 from manipapy_ros.client.session import destroy_node
@@ -243,9 +244,46 @@ def test_a_second_client_is_ignored_and_reported(served):
     assert any("another client" in status.message for status in served.statuses)
 
 
-def test_a_twist_beyond_limits_is_scaled_and_reported(served):
-    texts = served.send("servo/twist", twist((0.0, 0.0, 3.0)), 0.4)
+def test_a_twist_beyond_limits_is_scaled_in_its_direction_and_reported(served):
+    before = served.tip()[:3, 3]
+    texts = served.send("servo/twist", twist((0.0, 1.8, 2.4)), 0.4)
     assert any(text.startswith("scaled") for text in texts), texts[-3:]
+    served.arm.states.wait_until_still()
+    moved = served.tip()[:3, 3] - before
+    assert 0.02 < np.linalg.norm(moved) < 0.6, "faster than 0.5 m/s it does not become"
+    assert np.linalg.norm(np.cross(moved, [0.0, 0.6, 0.8])) < 0.005
+
+
+def test_a_pose_out_of_reach_is_approached_and_reported(served):
+    T = served.tip()
+    T[:3, 3] = [1.6, 0.0, 0.5]
+    message = PoseStamped(pose=pose_from_matrix(T))
+    before, words = np.linalg.norm(served.tip()[:3, 3] - T[:3, 3]), ("out of reach", "singular", "direction lost")
+    told = lambda: any(status.message.startswith(words) for status in served.statuses)  # noqa: E731
+    texts = served.send("servo/pose_target", message, 20.0, until=told)
+    assert any(text.startswith(words) for text in texts), texts[-3:]
+    assert np.linalg.norm(served.tip()[:3, 3] - T[:3, 3]) < before - 0.1
+    served.arm.states.wait_until_still()
+    served.arm.states.assert_still()
+
+
+def test_a_frame_that_vanishes_ends_the_motion(served):
+    """A frame on tf that is no longer published while the twist in it goes on."""
+    publisher = served.peer.node.create_publisher(TFMessage, f"{NAMESPACE}/tf", 10)
+    frame = TransformStamped(child_frame_id="handle")
+    frame.header.frame_id, frame.transform.rotation.w = "base_link", 1.0
+    message, before = twist((0.0, 0.1, 0.0), frame="handle"), served.tip()[:3, 3]
+    end = time.monotonic() + 20.0
+    while np.linalg.norm(served.tip()[:3, 3] - before) < 0.03:
+        assert time.monotonic() < end, "the arm does not move along the axes of the frame"
+        frame.header.stamp = served.arm.states.next().header.stamp
+        publisher.publish(TFMessage(transforms=[frame]))
+        served.send("servo/twist", message, PERIOD)
+    texts = served.send("servo/twist", message, 1.5)
+    served.peer.node.destroy_publisher(publisher)
+    assert any("handle" in text for text in texts), texts[-3:]
+    served.arm.states.wait_until_still()
+    served.arm.states.assert_still()
 
 
 def test_a_goal_of_the_planner_is_not_disturbed(served):

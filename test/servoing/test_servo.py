@@ -185,6 +185,20 @@ def test_a_stretched_arm_bends_when_it_is_pulled_in():
     assert_within_limits(arm, steps)
 
 
+@pytest.mark.parametrize("side", [-0.01, 0.01])
+def test_an_arm_of_little_acceleration_does_not_swing_about_its_path(side):
+    arm = servo("ur5", q=np.array([0.0, -1.0 - 0.5 * side, side, -0.5 - 0.5 * side, -1.2, 0.0]))
+    inward = np.array([-0.53, -0.05, -0.84]) / np.linalg.norm([-0.53, -0.05, -0.84])
+    start, along, off = tip(arm)[:3, 3], [], 0.0
+    for _ in range(round(3.0 / DT)):
+        arm.step(TwistCommand(np.r_[0.0, 0.0, 0.0, 0.1 * inward]), DT)
+        moved = tip(arm)[:3, 3] - start
+        along.append(moved @ inward)
+        off = max(off, np.linalg.norm(np.cross(moved, inward)))
+    assert along[-1] > 0.2 and np.diff(along).min() > -1e-6, "it goes on and never back"
+    assert off < 0.001
+
+
 def test_an_impossible_direction_is_reported_as_lost():
     arm = servo("ur5", q=np.array([0.0, -1.0, 0.0, -0.5, -1.2, 0.0]))
     outward = np.array([0.53, 0.05, 0.84])
