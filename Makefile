@@ -14,12 +14,13 @@ export PYTHON INSTALLER LOCKED
 
 BENCH_VENV ?= .venv-bench
 DOCS_VENV ?= .venv-docs
+NOTEBOOKS_VENV ?= .venv-notebooks
 bin := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock test test-all test-pythons test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
 	bench-planning bench-polytope \
-	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs sim \
+	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs notebooks sim \
 	clean distclean
 
 help:
@@ -33,6 +34,7 @@ help:
 	@echo "make lint        ruff check, ruff format --check, mypy"
 	@echo "make architecture  draws docs/architecture.md from the import graph and prints its numbers"
 	@echo "make docs        the documentation site, in build/docs/index.html, from an environment of its own"
+	@echo "make notebooks   opens five notebooks in the browser, from an environment of its own"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
 	@echo "make bench-derivatives, bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
 	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
@@ -90,6 +92,10 @@ docs:
 	@VENV=$(DOCS_VENV) EXTRAS=docs scripts/setup_env.sh
 	$(DOCS_VENV)/bin/python -m sphinx -b html -W --keep-going -q docs build/docs
 	@echo "build/docs/index.html"
+
+notebooks:
+	@VENV=$(NOTEBOOKS_VENV) EXTRAS=notebooks,plots,ik,collision,capability scripts/setup_env.sh
+	$(NOTEBOOKS_VENV)/bin/jupyter notebook notebooks
 
 bench-setup:
 	@VENV=$(BENCH_VENV) EXTRAS= REQUIREMENTS=benchmarks/requirements.txt scripts/setup_env.sh
@@ -165,4 +171,4 @@ clean:
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH_VENV) $(DOCS_VENV)
+	rm -rf $(VENV) $(BENCH_VENV) $(DOCS_VENV) $(NOTEBOOKS_VENV)

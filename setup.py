@@ -75,6 +75,8 @@ EXTRAS = {
     "recording": ["mcap>=1.2", "mcap-ros2-support>=0.5"],
     # The site; `make docs` installs it into an environment of its own, so "all" leaves it out.
     "docs": ["furo>=2025.7", "myst-parser>=4", "sphinx>=8", "sphinxcontrib-mermaid>=1"],
+    # `make notebooks` installs it into an environment of its own, so "all" leaves it out.
+    "notebooks": ["ipykernel>=6.29", "matplotlib>=3.9", "notebook>=7"],
     # MJCF is read by MuJoCo's own compiler.
     "mjcf": ["mujoco>=3.3"],
     # Differentiable operations of these libraries (manipapy_core.autodiff). Large, so "all" leaves them out.
@@ -87,11 +89,14 @@ EXTRAS = {
         # Other people's descriptions of the UR5 and the Panda; 131 MB, five seconds once, then from the cache of uv.
         "example-robot-data>=6",
         "hypothesis>=6.130",
+        # The notebooks are executed.
+        "ipykernel>=6.29",
         "jax>=0.4.35",
         "matplotlib>=3.9",
         "mpmath>=1.3",
         "mujoco>=3.3",
         "mypy>=1.15",
+        "nbclient>=0.10",
         # The CUDA compiler as a library: compiles for every architecture without a GPU or a driver.
         "nvidia-cuda-nvrtc>=13,<14; sys_platform == 'linux'",
         "pin>=4.0",
@@ -112,7 +117,7 @@ EXTRAS = {
         "xacro>=2.0.13",
     ],
 }
-LEFT_OUT = ("docs", "jax", "torch")
+LEFT_OUT = ("docs", "jax", "notebooks", "torch")
 EXTRAS["all"] = sorted({line for name, lines in EXTRAS.items() if name not in LEFT_OUT for line in lines})
 
 setup(

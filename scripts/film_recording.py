@@ -1,7 +1,7 @@
 """Makes a moving picture (WebP) of a recorded simulation, rendered by the simulation's own renderer.
 
     make sim PERCEPTION=0 SECONDS=95 &  manipapy record run.mcap --seconds 110
-    python scripts/film_recording.py run.mcap docs/images/sim_run.webp --from 14 --to 60
+    python scripts/film_recording.py run.mcap docs/images/sim_run.webp --from 23 --to 43 --every 0.22 --shown 0.09
 
 Needs joint_states and sim_bridge/ground_truth in the recording; times are those of the recording [s].
 """
@@ -26,6 +26,10 @@ from manipapy_core.typing import Array  # noqa: E402
 
 LARGEST_SIZE = 1_000_000
 """Of the file [bytes]."""
+TARGET = np.array([0.2, 0.0, 0.3])
+"""Point at the centre of the images, from the base of the robot [m]."""
+EYE = 3.6 * np.array([0.76, -0.56, 0.33])
+"""Position of the camera from there [m]; it stays, whatever moves."""
 BOX = 1
 """visualization_msgs/msg/Marker.CUBE"""
 
@@ -63,6 +67,7 @@ def frames(recording: Recording, options: argparse.Namespace) -> list[Any]:
         world.load_scene(scene)
         scene_names = {item.name for item in scene.objects}
         robot = world.add_robot(Robot.from_urdf(options.robot), T_world_base=scene.T_world_base)
+        target = scene.T_world_base[:3, 3] + TARGET
         for now in np.arange(options.start, options.end, options.every):
             nearest = min(int(np.searchsorted(states.times, now)), len(states.times) - 1)
             robot.reset(dict(zip(states.joint_names, states.values["position"][nearest])))
@@ -70,9 +75,8 @@ def frames(recording: Recording, options: argparse.Namespace) -> list[Any]:
                 if time <= now:
                     show_objects(world, markers, scene_names)
                     break
-            images.append(
-                render(world, width=options.width, height=options.width * 5 // 8, lights=options.lights, supersample=2)
-            )
+            size = {"width": options.width, "height": options.width * 5 // 8, "supersample": 2}
+            images.append(render(world, **size, lights=options.lights, eye=target + EYE, target=target))
             print(f"\r{len(images)} images", end="", flush=True)
     print()
     return images

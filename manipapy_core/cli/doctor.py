@@ -53,6 +53,7 @@ EXTRA_PURPOSES = {
     "plots": "plots",
     "recording": "recordings in MCAP files",
     "docs": "building the documentation",
+    "notebooks": "opening the notebooks",
     "mjcf": "reading MJCF",
     "torch": "differentiable operations of PyTorch",
     "jax": "differentiable operations of JAX",
@@ -60,7 +61,7 @@ EXTRA_PURPOSES = {
     "test": "the references of the tests",
 }
 """Per extra of the package, its purpose."""
-EXTRA_MODULES = {"ros": "rclpy", "mjcf": "mujoco", "docs": "sphinx", "test": "pinocchio"}
+EXTRA_MODULES = {"ros": "rclpy", "mjcf": "mujoco", "docs": "sphinx", "notebooks": "notebook", "test": "pinocchio"}
 """Of extras without a package of `requirements`: the module that shows whether they are installed."""
 ROS_INTERFACES = (
     "action_msgs", "builtin_interfaces", "control_msgs", "diagnostic_msgs", "geometry_msgs", "lifecycle_msgs",

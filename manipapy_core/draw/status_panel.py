@@ -19,6 +19,8 @@ SHOWN_SECONDS = 20.0
 """Time that the plots cover [s]."""
 UNITS = ((1.0, "rad or m", 1.0), (1e-3, "mrad or mm", 1e3), (0.0, "µrad or µm", 1e6))
 """Largest value from which on a unit is used, the unit, and its number per rad or m."""
+GAP = 3.0
+"""A plot begins anew after so long without data [s]."""
 SMALL = 0.01
 """Values below are not written as numbers."""
 PHASES = {
@@ -153,8 +155,8 @@ class _Plot:
 
     def add(self, seconds: float, *values: float) -> float:
         """Add a point; returns the largest value in the plot."""
-        if self._history and seconds < self._history[-1][0]:
-            self._history.clear()  # the simulation was reset
+        if self._history and not 0.0 <= seconds - self._history[-1][0] < GAP:
+            self._history.clear()  # the simulation was reset, or nobody watched
         self._history.append((seconds, *values))
         while seconds - self._history[0][0] > SHOWN_SECONDS:
             self._history.popleft()

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from manipapy_msgs.action import Move, PlanMotion
+from manipapy_msgs.msg import MotionRequest
 from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from manipapy_core.errors import ManipapyError
+from manipapy_core.geometry import WorldSnapshot
 from manipapy_core.motion import PlanPhase, PlanResult, PlanStatus
 
 from ..client.session import GivenUp
@@ -27,6 +29,9 @@ MAX_GOALS = 4
 """Goals that run at the same time."""
 
 
+Report = Callable[[MotionRequest, WorldSnapshot, str, PlanStatus | None], None]
+
+
 class Busy(ManipapyError):
     """Too many goals at the same time."""
 
@@ -40,6 +45,7 @@ class PlanningGoals:
         motion: Executes plans.
         is_active: Whether goals are accepted.
         show: Called with every path that was found.
+        report: Called with the request, the world, the reason and the status of a motion that failed.
     """
 
     def __init__(
@@ -49,7 +55,9 @@ class PlanningGoals:
         motion: PlannedMotion,
         is_active: Callable[[], bool],
         show: Callable[[PlanResult], None],
+        report: Report = lambda request, world, reason, status: None,
     ):
+        self._report = report
         self._node, self._requests, self._motion = node, requests, motion
         self._is_active, self._show = is_active, show
         self._lock = threading.Lock()
@@ -167,6 +175,7 @@ class PlanningGoals:
 
     def _finish(self, handle: ServerGoalHandle, result: Any, status: PlanStatus | None) -> None:
         server = self._servers[PlanMotion if isinstance(result, PlanMotion.Result) else Move]
+        world = self._motion.snapshot()
         if status is not PlanStatus.SUCCESS:
             self._node.get_logger().warning(result.text)
         server.finish(
@@ -175,3 +184,5 @@ class PlanningGoals:
             succeeded=status is PlanStatus.SUCCESS,
             cancelled=status is PlanStatus.CANCELLED,
         )
+        if status not in (PlanStatus.SUCCESS, PlanStatus.CANCELLED):
+            self._report(handle.request.request, world, result.text, status)

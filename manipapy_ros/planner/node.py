@@ -15,16 +15,17 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from manipapy_msgs.msg import MotionRequest
 from manipapy_msgs.srv import ChangeWorld, ListObjects
 from rclpy.parameter import Parameter
 from visualization_msgs.msg import MarkerArray
 
 from manipapy_core import kinematics
-from manipapy_core.errors import InputError
-from manipapy_core.geometry import Box, Checker, RobotBody, World, decomposition
+from manipapy_core.errors import InputError, ManipapyError
+from manipapy_core.geometry import Box, Checker, RobotBody, World, WorldSnapshot, decomposition
 from manipapy_core.model import srdf_text
 from manipapy_core.model.semantics import group_of, semantics_of
-from manipapy_core.motion import PlanResult, warm_up
+from manipapy_core.motion import PlanResult, PlanStatus, warm_up
 from manipapy_core.motion.plan import warm_up_constraints
 from manipapy_core.sim import read_scene
 from manipapy_core.typing import Array
@@ -40,6 +41,7 @@ from ..common.robot_loader import ROBOT_PARAMETERS, LoadedRobot, compile_kernels
 from ..common.world_markers import world_markers
 from .actions import PlanningGoals
 from .execution import PlannedMotion
+from .failure_report import AUTO, FailureReports, report_folder, status_text
 from .margins import MARGIN_PARAMETERS, PerceivedMargin
 from .markers import path_markers
 from .move_group.grippers import GripperGroups
@@ -71,6 +73,8 @@ PARAMETERS = (
           minimum=0.0, maximum=600.0, live=True),
     Param("obstacles.when_stale", KEEP, f"{KEEP} or {FORGET} stale obstacles", live=True),
     Param("move_group", True, "Also offer MoveIt's interface, as the node move_group"),
+    Param("failure_reports", AUTO, f"Folder for reports of failed motions (`manipapy replay`); {AUTO}: in the state "
+          "folder of the user; empty: none"),
     Param("initial_positions", [], "Joint positions of the named goal home [rad or m]",
           kind=Parameter.Type.DOUBLE_ARRAY),
 )  # fmt: skip
@@ -123,7 +127,13 @@ class PlannerNode(ManagedNode):
             self.get_logger().info,
         )
         self._motion.require = self._require_obstacles
-        self._goals = self.own(PlanningGoals(self, self._requests, self._motion, lambda: self.is_active, self._show))
+        folder = report_folder(str(values["failure_reports"]))
+        self._reports = (
+            None if folder is None else FailureReports(folder, self._requests, values, self.get_logger().info)
+        )
+        self._goals = self.own(
+            PlanningGoals(self, self._requests, self._motion, lambda: self.is_active, self._show, self._report_failure)
+        )
         self.offer(ChangeWorld, "~/change_world", self._change_world, complete=self._add_version)
         self.own(self.create_service(ListObjects, "~/list_objects", self._on_list))
         self._world_messages = self.own(WorldPublisher(self, self._world.world, model.chain.base))
@@ -137,6 +147,18 @@ class PlannerNode(ManagedNode):
         self.get_logger().info(
             f"{model}; {len(self._world.snapshot().objects)} objects; ready after {time.monotonic() - began:.1f} s"
         )
+
+    def _report_failure(
+        self, request: MotionRequest, world: WorldSnapshot, reason: str, status: PlanStatus | None
+    ) -> None:
+        if self._reports is None:
+            return
+        try:
+            start = self._requests.whole_start(request)
+            start = self._motion.positions() if start is None else start
+        except ManipapyError:
+            start = None  # the reason is often that no joint states arrive
+        self._reports.write(request, start, world, reason, status_text(status))
 
     def _moveit_interface(self, model: LoadedRobot, values: Values) -> MoveGroupInterface:
         home = self._requests.named.get("home")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -57,15 +58,23 @@ def record(
 
 
 def replay(
-    path: Annotated[str, typer.Argument(help="A recording, such as run.mcap.")],
+    path: Annotated[str, typer.Argument(help="A recording, such as run.mcap, or a report of a failed motion.")],
     topic: Annotated[Texts, typer.Option(help="Publish only this topic; repeatable.")] = None,
     speed: Annotated[float, typer.Option(help="Recorded seconds per second.")] = 1.0,
+    as_json: Json = False,
 ) -> None:
     """Publish a recording again; commands that would move an arm only if named with `--topic`.
 
-    Example: `manipapy replay run.mcap --speed 0.5`
+    A report of a failed motion is planned again instead, without nodes. Exits with 1 if planning ends otherwise now.
+
+    Example: `manipapy replay run.mcap --speed 0.5` or `manipapy replay failure.json`
     """
     require_ros()
+    from ..planner.failure_report import is_report
+
+    if is_report(Path(path)):
+        _plan_again(Path(path), as_json)
+        return
     from manipapy_core.recording import Recording
 
     from ..client.session import RosSession
@@ -86,3 +95,20 @@ def replay(
         except KeyboardInterrupt:
             return
     console.print(f"{done} messages of {len(topics)} topics published")
+
+
+def _plan_again(path: Path, as_json: bool) -> None:
+    """Prints what a failed motion was and how planning ends now."""
+    from ..planner.failure_report import reproduce
+
+    with console.status("planning again"):
+        found = reproduce(path)
+    if as_json:
+        print_json({"reason": found.reason, "status": found.status, "now": found.text, "same": found.same})
+    else:
+        console.print(f"then: {escape(found.reason)}")
+        console.print(f"now:  {escape(found.text)}")
+        if not found.status:
+            console.print("the reason was outside planning: the controller, the arm or the request")
+    if found.status and not found.same:
+        raise typer.Exit(1)

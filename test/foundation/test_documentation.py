@@ -13,7 +13,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/nodes/*.md")])
-RUN = ("README.md", "docs/coming_from.md", "docs/first_hour.md", "docs/recordings.md")
+RUN = (
+    "README.md",
+    "docs/coming_from.md",
+    "docs/first_hour.md",
+    "docs/recordings.md",
+    "docs/tuning.md",
+    "docs/viewer.md",
+)
 """Pages whose programs run, one after the other, as a reader would type them."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")

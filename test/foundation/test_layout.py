@@ -13,7 +13,7 @@ from manipapy_core.cli import doctor
 
 FOLDERS = [
     *("manipapy_core", "manipapy_ros", "manipapy_msgs", "launch", "config"),
-    *("test", "examples", "benchmarks", "docs"),
+    *("test", "examples", "notebooks", "benchmarks", "docs"),
 ]
 FILES = [
     *("package.xml", "setup.py", "setup.cfg", "Makefile", ".ci/run", ".pre-commit-config.yaml"),
@@ -30,7 +30,7 @@ FILES = [
 ]
 
 EXTRAS = {"ros", "sim", "ik", "perception", "planning", "collision", "capability"}
-EXTRAS |= {"viewer", "gpu", "plots", "recording", "docs", "mjcf", "big", "torch", "jax", "test", "all"}
+EXTRAS |= {"viewer", "gpu", "plots", "recording", "docs", "notebooks", "mjcf", "big", "torch", "jax", "test", "all"}
 
 # Written so that this file does not match itself.
 MACHINE_SPECIFIC = re.compile(
@@ -81,7 +81,9 @@ def test_extras_are_complete_and_parse(distribution):
     for requirements in extras.values():
         for requirement in requirements:
             Requirement(requirement)
-    assert set(extras["all"]) == {line for name in EXTRAS - {"all", "docs", "torch", "jax"} for line in extras[name]}
+    assert set(extras["all"]) == {
+        line for name in EXTRAS - {"all", "docs", "notebooks", "torch", "jax"} for line in extras[name]
+    }
 
 
 def test_core_needs_only_light_packages(distribution):
