@@ -22,9 +22,10 @@ class PartUnion:
 
     def __init__(self, parts: Sequence[Part]):
         self.parts = tuple(parts)
-        self._meshes = [index for index, part in enumerate(parts) if isinstance(part.shape, ConvexMesh)]
-        self._others = [(index, part) for index, part in enumerate(parts) if index not in self._meshes]
-        tables = [_placed_planes(parts[index]) for index in self._meshes]
+        meshes = [index for index, part in enumerate(parts) if isinstance(part.shape, ConvexMesh)]
+        self._meshes = np.array(meshes, dtype=np.int64)
+        self._others = [(index, part) for index, part in enumerate(parts) if index not in meshes]
+        tables = [_placed_planes(parts[index]) for index in meshes]
         self._planes = np.concatenate([np.empty((0, 4)), *tables])
         self._ends = np.cumsum([len(table) for table in tables], dtype=np.int64)
 
@@ -35,17 +36,16 @@ class PartUnion:
     def nearest(self, points: Array) -> tuple[Array, NDArray[np.int64]]:
         """Signed distances [m] and the parts that they are of, by number."""
         distances, slots = _least_heights(points, self._planes, self._ends)
-        nearest = np.array([*self._meshes, -1], dtype=np.int64)[slots]
+        nearest = np.append(self._meshes, -1)[slots]
         for index, part in self._others:
             own = part.signed_distance(points)
             closer = own < distances
             distances[closer], nearest[closer] = own[closer], index
         return distances, nearest
 
-    def within(self, points: Array, distances: Sequence[float]) -> NDArray[np.bool_]:
+    def within(self, points: Array, distances: Array) -> NDArray[np.bool_]:
         """Which points (count, 3) have at most the given signed distance, one per part [m], to one of the parts."""
-        limits = np.array([distances[index] for index in self._meshes], dtype=np.float64)
-        found: NDArray[np.bool_] = _below_one(points, self._planes, self._ends, limits)
+        found: NDArray[np.bool_] = _below_one(points, self._planes, self._ends, distances[self._meshes])
         for index, part in self._others:
             left = np.flatnonzero(~found)
             found[left] = part.signed_distance(points[left]) <= distances[index]

@@ -140,7 +140,7 @@ def load_mesh(filename: str, scale: ArrayLike = 1.0) -> TriangleMesh:
             filename,
             "was not found when the robot was read, but is needed now; pass package_paths to Robot.from_urdf",
         )
-    found = _binary_stl(filename)
+    found = _binary_stl(filename) or _collada(filename)
     if found is not None:
         return _checked(filename, *found, scale)
     try:
@@ -180,6 +180,36 @@ def _binary_stl(filename: str) -> tuple[Array, NDArray[np.int64]] | None:
             return None
         rows = np.fromfile(file, dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
     return rows["corners"].astype(np.float64).reshape(-1, 3), np.arange(3 * count, dtype=np.int64).reshape(-1, 3)
+
+
+def _collada(filename: str) -> tuple[Array, NDArray[np.int64]] | None:
+    """Points and triangles of all geometry nodes of a COLLADA scene; None if it is not such a file.
+
+    By pycollada, which trimesh reads these files by, without the import of trimesh.
+    """
+    if not filename.lower().endswith(".dae"):
+        return None
+    try:
+        import collada
+    except ImportError:
+        return None
+    points: list[Array] = [np.empty((0, 3))]
+    triangles: list[NDArray[np.int64]] = [np.empty((0, 3), dtype=np.int64)]
+    count = 0
+    try:
+        document = collada.Collada(filename, ignore=[collada.DaeError])
+        for geometry in document.scene.objects("geometry"):
+            for primitive in geometry.primitives():
+                if hasattr(primitive, "triangleset"):  # polygons
+                    primitive = primitive.triangleset()
+                if not isinstance(primitive, collada.triangleset.BoundTriangleSet) or primitive.vertex_index is None:
+                    continue  # lines
+                points.append(np.asarray(primitive.vertex, dtype=np.float64))
+                triangles.append(np.asarray(primitive.vertex_index, dtype=np.int64).reshape(-1, 3) + count)
+                count += len(points[-1])
+    except Exception:  # parsers of other people raise anything; trimesh then says what it makes of the file
+        return None
+    return np.concatenate(points), np.concatenate(triangles)
 
 
 def write_obj(filename: str, mesh: TriangleMesh | Triangles) -> None:

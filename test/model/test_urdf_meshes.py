@@ -209,3 +209,22 @@ def test_broken_and_unknown_mesh_files_are_our_errors(tmp_path: Path, name: str,
     (tmp_path / name).write_bytes(content)
     with pytest.raises(MeshNotFound, match="export it again as binary STL"):
         load_mesh(str(tmp_path / name))
+
+
+def test_collada_scene_is_read_as_trimesh_reads_it(tmp_path: Path) -> None:
+    trimesh = pytest.importorskip("trimesh", reason="the second route")
+    scene = trimesh.Scene()
+    scene.add_geometry(
+        trimesh.creation.box([0.1, 0.2, 0.3]), transform=trimesh.transformations.translation_matrix([1, 2, 3])
+    )
+    turn = trimesh.transformations.rotation_matrix(0.7, [1, 2, 3], [0.1, 0.2, 0.3])
+    scene.add_geometry(trimesh.creation.cylinder(radius=0.1, height=0.4, sections=9), transform=turn)
+    path = tmp_path / "two.DAE"
+    path.write_bytes(trimesh.exchange.dae.export_collada(scene.to_mesh()))
+    ours = load_mesh(str(path), 2.0)
+    theirs = trimesh.load(path, force="mesh", process=False)
+    corners = np.asarray(theirs.vertices)[theirs.faces]
+    assert len(ours.triangles) == len(corners) > 20
+    np.testing.assert_allclose(
+        np.sort(ours.corners.reshape(-1, 9), axis=0), np.sort(2.0 * corners.reshape(-1, 9), axis=0)
+    )
