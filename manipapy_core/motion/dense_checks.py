@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from ..geometry.raw_calls import call_five
 from ..jit import njit
-from .planners.edges import CHECK, SCENE, call_five
+from .planners.edges import CHECK, SCENE
 from .timing.curves import write_point
 
 BLOCK = 256
