@@ -122,6 +122,7 @@ class PlaneFilter:
             stays &= np.abs(heights) > plane.thickness(expected, inlier_distance, voxels.counts)
             under = np.flatnonzero(stays & (heights <= 0.0) & (heights >= -settings.max_below))
             stays[under[plane.covers(xyz[under])]] = False
+            stays &= ~_through(plane, xyz, heights < -inlier_distance - SEEN_THROUGH, origin)
         self._remembered = found
         if not found:
             self.tilt = self._too_steep(xyz, voxels, noise, origin)
@@ -246,8 +247,7 @@ class PlaneFilter:
         below = heights < -self._threshold(noise, heights, above) - SEEN_THROUGH
         before = known.area
         if above > 0.0 and below.any():
-            crossing = viewpoint + (above / (above - heights[below]))[:, None] * (xyz[below] - viewpoint)
-            before = before.without(crossing @ plane.axes)
+            before = before.without(_crossings(plane, xyz[below], viewpoint))
         area = plane.area.union(before)
         index = np.argwhere(area.cells)
         lower, upper = (index.min(axis=0) + area.first, index.max(axis=0) + area.first + 1)
@@ -266,3 +266,18 @@ class PlaneFilter:
         up = np.asarray(self.settings.up) / np.linalg.norm(self.settings.up)
         tilt = math.acos(min(1.0, abs(float(plane.normal @ up))))
         return tilt if tilt > self.settings.max_tilt else None
+
+
+def _crossings(plane: DetectedPlane, xyz: Array, viewpoint: Array) -> Array:
+    """Where the lines of sight to points below a plane cross it, in its axes [m], shape (points, 2)."""
+    above, heights = plane.heights(viewpoint), plane.heights(xyz)
+    crossing = viewpoint + (above / (above - heights))[:, None] * (xyz - viewpoint)
+    return np.asarray(crossing @ plane.axes)
+
+
+def _through(plane: DetectedPlane, xyz: Array, below: NDArray[np.bool_], viewpoint: Array) -> NDArray[np.bool_]:
+    """Which of the points below a plane would be visible only through it: stereo matches that are wrong."""
+    wrong = np.zeros(len(xyz), np.bool_)
+    if plane.area is not None and plane.heights(viewpoint) > 0.0 and below.any():
+        wrong[below] = plane.area.is_opaque(_crossings(plane, xyz[below], viewpoint))
+    return wrong

@@ -110,6 +110,15 @@ class SeenArea:
         rows = np.ascontiguousarray(flat, dtype=np.float64)
         return np.asarray(_lookup(rows.reshape(-1, 2), area.first, area.cells)).reshape(rows.shape[:-1])
 
+    def is_opaque(self, flat: Array) -> NDArray[np.bool_]:
+        """Which points lie in cells that were observed themselves, like all cells around them; shape (n, 2) to (n,)."""
+        first, cells = self._inner
+        return np.asarray(_lookup(np.ascontiguousarray(flat, dtype=np.float64), first, cells))
+
+    @cached_property
+    def _inner(self) -> tuple[NDArray[np.int64], Cells]:
+        return self.first - 1, ~_grown(~np.pad(self.cells, 1), 1)
+
     @cached_property
     def _kept(self) -> dict[int, SeenArea]:
         return {}
