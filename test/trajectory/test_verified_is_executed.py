@@ -19,7 +19,7 @@ AGREEMENT = 1e-12
 
 @pytest.fixture(scope="module", params=["ur5", "panda"])
 def released(request) -> tuple[PlanResult, Chain]:
-    one = problem(request.param, "shelf", 2)
+    one = problem(request.param, "shelf", 3)
     result = plan(one.checker, one.start, one.goal, timeout=60.0)
     assert result.success and result.verification.passed
     return result, one.checker.body.chain
