@@ -160,7 +160,7 @@ class PlannerWorld:
             return self._set_map(UNKNOWN, None, T_base_map)
         placed = centres @ T_base_map[:3, :3].T + T_base_map[:3, 3]
         kept = policy.blocked(placed, float(sizes.max()), spheres, distance)
-        kept &= self._in_range(centres, T_base_map, 0.5 * np.sqrt(3.0) * sizes)
+        kept &= self._in_range(centres, T_base_map, 0.5 * np.sqrt(3.0) * sizes).astype(np.bool_)
         return self._set_map(UNKNOWN, Octomap(centres[kept], sizes[kept]) if kept.any() else None, T_base_map)
 
     def set_point_cloud(self, xyz: ArrayLike, T_base_cloud: Array, cell: float) -> str:

@@ -9,17 +9,23 @@ import time
 import numpy as np
 import pytest
 from manipapy_msgs.msg import ObstacleArray
+from octomap_msgs.msg import Octomap
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from tf2_msgs.msg import TFMessage
 
-from manipapy_core import lie
+from manipapy_core import Robot, lie
 from manipapy_core.errors import InputError
-from manipapy_core.perception import BadImage, Points
+from manipapy_core.geometry.octree import binary_stream
+from manipapy_core.perception import BadImage, Points, SpaceMap, SpaceState, UnknownSpace
 from manipapy_ros.bringup.description import BringupMode, Options, describe
 from manipapy_ros.common import qos
+from manipapy_ros.common.object_messages import octomap_leaves
+from manipapy_ros.common.robot_loader import ROBOT_PARAMETERS, LoadedRobot
 from manipapy_ros.perception.camera_topics import CAMERA_PARAMETERS, CameraTopics
 from manipapy_ros.perception.compressed import decompressed
 from manipapy_ros.perception.image_messages import points_message
+from manipapy_ros.planner.world import PlannerWorld
+from manipapy_ros.planner.world_inputs import unknown_policy
 from perception.depth_scenes import CAMERA, DepthScene, box, camera_at
 from ros_arm import bring_up
 
@@ -69,13 +75,16 @@ def is_box(message: ObstacleArray) -> bool:
 def test_compressed_depth_with_pose_by_parameter(start, peer):
     node = start(
         "perception", "-p", "disable_self_filter:=true", "-p", "input:=depth", "-p", "camera.name:=/eye/depth",
-        "-p", "camera.transport:=compressedDepth", "-p", f"camera.pose:=base_link {pose_text(T_BASE_OPTICAL)}",
+        "-p", "camera.transport:=compressedDepth", "-p", "space.enabled:=true",
+        "-p", f"camera.pose:=base_link {pose_text(T_BASE_OPTICAL)}",
     )  # fmt: skip
     bring_up(peer, node)
     images = peer.node.create_publisher(CompressedImage, "/eye/depth/image_rect/compressedDepth", 5)
     infos = peer.node.create_publisher(CameraInfo, "/eye/depth/camera_info", 5)
     obstacles: list[ObstacleArray] = []
     frames: list[TFMessage] = []
+    unknown: list[Octomap] = []
+    peer.node.create_subscription(Octomap, "unknown_space", unknown.append, qos.LATCHED)
     peer.node.create_subscription(ObstacleArray, "obstacles", obstacles.append, 10)
     peer.node.create_subscription(TFMessage, "tf_static", frames.append, qos.LATCHED)
     prepared = [compressed_depth(millimetres(seed)) for seed in range(3)]
@@ -92,6 +101,16 @@ def test_compressed_depth_with_pose_by_parameter(start, peer):
     (transform,) = [t for m in frames for t in m.transforms if t.child_frame_id == "eye_depth_optical_frame"]
     assert transform.header.frame_id == "base_link"
     assert transform.transform.translation.z == pytest.approx(T_BASE_OPTICAL[2, 3])
+
+    # Unknown space: not above the box, where the camera looks through; inside the table and beside the image.
+    peer.wait_for(lambda: bool(unknown), "unknown space")
+    centres, sizes = octomap_leaves(unknown[-1])
+
+    def is_unknown(place) -> bool:
+        return bool(np.any(np.all(np.abs(centres - place) <= 0.5 * sizes[:, None] + 1e-9, axis=1)))
+
+    assert [is_unknown(np.add(AT, [0.0, 0.0, z])) for z in (0.15, -0.2)] == [False, True]
+    assert is_unknown([0.8, 0.5, 0.5])
 
 
 def test_cloud_with_x_forward_is_converted_with_a_log_line(start, peer):
@@ -187,6 +206,40 @@ def test_compressed_images_are_decoded():
 def test_data_that_cannot_be_decoded_is_refused(form, data, text):
     with pytest.raises(BadImage, match=text):
         decompressed(CompressedImage(format=form, data=array.array("B", data)))
+
+
+def test_planner_takes_unknown_space_by_policy():
+    robot = Robot.from_urdf("ur5").completed()
+    model = LoadedRobot.of(robot, {row.name: row.default for row in ROBOT_PARAMETERS})
+    world = PlannerWorld(model, lambda: np.zeros(6))
+    space = SpaceMap([-0.6] * 3, [0.6] * 3, cell=0.1)
+    centres = space.centres(SpaceState.UNKNOWN)
+    stream, resolution = binary_stream(centres, np.full(len(centres), 0.1))
+    message = Octomap(binary=True, id="OcTree", resolution=resolution, data=array.array("b", stream))
+    spheres = np.array([[0.0, 0.0, 0.0, 0.1]])
+    counts = {}
+    for policy in UnknownSpace:
+        world.set_unknown(message, np.eye(4), policy, spheres, 0.35)
+        found = world.snapshot().objects.get("unknown_space")
+        counts[policy] = 0 if found is None else len(found.shape.centres)
+    assert counts[UnknownSpace.FREE] == 0
+    assert 0 < counts[UnknownSpace.AUTO] < counts[UnknownSpace.BLOCKED] < len(centres)
+    with pytest.raises(InputError, match="blocked, free, auto"):
+        unknown_policy({"unknown_space.policy": "perhaps"})
+
+
+def test_unknown_space_of_a_bringup():
+    def parameters(**options):
+        nodes = {spec.executable: spec.parameters for spec in describe(Options(perception=True, **options)).nodes}
+        return nodes["planner"]["unknown_space.policy"], nodes["perception"].get("space.enabled", False)
+
+    assert parameters() == ("free", False)  # the planner knows the simulated scene
+    assert parameters(unknown="blocked") == ("blocked", True)
+    assert parameters(mode=BringupMode.HARDWARE) == ("auto", True)
+    assert parameters(mode=BringupMode.HARDWARE, unknown="free") == ("free", False)
+    for wrong in ({"unknown": "perhaps", "perception": True}, {"unknown": "free"}):
+        with pytest.raises(InputError, match="unknown"):
+            describe(Options(**wrong))
 
 
 def test_bringup_passes_the_camera_to_perception(tmp_path):
