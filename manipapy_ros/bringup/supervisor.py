@@ -25,9 +25,9 @@ from ..client.session import GivenUp, NoAnswer, Refused, RosSession
 from .description import Bringup, NodeSpec
 from .managed_process import ManagedProcess, stop_all
 
-TRANSITION_TIMEOUT = 120.0
+TRANSITION_TIMEOUT = 300.0
 """For a node to appear, and for each transition [s]: the first compilation and collision body of a robot take seconds,
-on a busy machine a minute."""
+beside thirty busy processes more than two minutes. A process that ends is noticed at once."""
 STOP_TIMEOUT = 2.0
 """For processes to end after Ctrl-C, before they are killed [s]."""
 HOLD_TIMEOUT = 0.3
