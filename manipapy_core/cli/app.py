@@ -7,9 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from ..errors import InputError, ManipapyError, ModelError
 from .calibrate import calibrate
@@ -22,6 +19,8 @@ from .options import (
     RobotSource,
     TipLink,
     XacroArg,
+    console,
+    escape,
     print_json,
     xacro_arguments,
 )
@@ -174,16 +173,16 @@ def doctor(as_json: Json = False) -> None:
     from .doctor import CheckState, examine
 
     colour = {CheckState.OK: "green", CheckState.ABSENT: "yellow", CheckState.PROBLEM: "bold red"}
-    console = Console(highlight=False, soft_wrap=True)
+    out = console()
     findings = list(examine())
     if as_json:
         names = ("subject", "detail", "cure")
         print_json([{"state": item.state.value, **{name: getattr(item, name) for name in names}} for item in findings])
     for finding in () if as_json else findings:
         state = f"[{colour[finding.state]}]{finding.state.value:8}[/]"
-        console.print(f"{state} {escape(f'{finding.subject:15}')} {escape(finding.detail)}")
+        out.print(f"{state} {escape(f'{finding.subject:15}')} {escape(finding.detail)}")
         if finding.cure:
-            console.print(f"{'':24} cure: {escape(finding.cure)}", style="dim")
+            out.print(f"{'':24} cure: {escape(finding.cure)}", style="dim")
     if any(finding.state is CheckState.PROBLEM for finding in findings):
         raise typer.Exit(1)
 
@@ -235,15 +234,17 @@ def cache(
         ]
         print_json({"folder": str(kernel_cache.folder()), "limit": kernel_cache.limit(), "entries": rows})
         return
+    from rich.table import Table
+
     table = Table("content", "name", "files", "size", box=None, pad_edge=False)
     for (content, name), sizes in sorted(groups.items()):
         table.add_row(content, escape(name), str(len(sizes)), _size(sum(sizes)))
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"folder  {escape(str(kernel_cache.folder()))}")
+    out = console()
+    out.print(f"folder  {escape(str(kernel_cache.folder()))}")
     total = _size(sum(entry.size for entry in entries))
-    console.print(f"total   {len(entries)} files, {total} of at most {_size(kernel_cache.limit())}")
+    out.print(f"total   {len(entries)} files, {total} of at most {_size(kernel_cache.limit())}")
     if groups:
-        console.print(table)
+        out.print(table)
 
 
 def _size(size: float) -> str:

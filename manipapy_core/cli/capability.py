@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from ..errors import InputError
-from .options import Json, print_json
+from .options import Json, escape, print_json
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.table import Table
 
     from ..model import Chain, Robot
     from ..reachability import Polygon, ReachMap
@@ -110,7 +108,7 @@ def query(
         joints = " ".join(f"{value:.3f}" for value in seed) if yes and not np.isnan(seed).any() else ""
         apart = f"{clearance:.3f}" if yes and np.isfinite(clearance) else ""
         table.add_row(text, "yes" if yes else "no", f"{quality:.3g}" if yes else "", apart, joints)
-    Console().print(table)
+    _print(table)
 
 
 @reach.command()
@@ -163,7 +161,7 @@ def place(
         joints = "\n".join(" ".join(f"{value:.3f}" for value in q) for q in spot.q)
         table.add_row(f"{spot.x:.3f}", f"{spot.y:.3f}", f"{np.degrees(spot.heading):.0f}", f"{spot.score:.3g}", joints)
     if not as_json:
-        Console().print(table)
+        _print(table)
     if image is not None:
         from ..draw import new_figure
         from ..draw.capability import draw_placements
@@ -259,10 +257,18 @@ def polytope(
     table = _table(*(f"{axis} [{unit}]" for axis in "xyz"))
     for corner in found.vertices:
         table.add_row(*(f"{value:.4f}" for value in corner))
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console
+
     Console().print(table)
 
 
 def _table(*headers: str) -> Table:
+    from rich.table import Table
+
     return Table(*map(escape, headers))  # else units in brackets are taken for colours and vanish
 
 

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from ..errors import InputError
-from .options import LimitsFile, PackagePath, XacroArg, xacro_arguments
+from .options import LimitsFile, PackagePath, XacroArg, console, escape, xacro_arguments
 
 if TYPE_CHECKING:
     from ..geometry import Checker, RobotBody, World
@@ -66,7 +64,7 @@ class _Report:
     """Prints the steps with the time that they took."""
 
     def __init__(self) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
+        self.console = console()
 
     @contextmanager
     def step(self, name: str) -> Iterator[list[str]]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
 BaseLink = Annotated[Optional[str], typer.Option(help="Link that stays still; the root when not given.")]  # noqa: UP045
@@ -22,6 +25,20 @@ PackagePath = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 XacroArg = Annotated[Optional[list[str]], typer.Option(help="For xacro: name:=value; repeatable.")]  # noqa: UP045
+
+
+def console() -> Console:
+    """For output to people; rich is loaded with the first line, not with the program."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def escape(text: str) -> str:
+    """Text that rich prints as it is; units in brackets are taken for colours otherwise, and vanish."""
+    from rich.markup import escape as escaped
+
+    return escaped(text)
 
 
 def print_json(data: Any) -> None:

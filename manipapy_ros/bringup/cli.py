@@ -12,10 +12,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from manipapy_core.cli.options import Json, print_json
+from manipapy_core.cli.options import Json, console, escape, print_json
 from manipapy_core.errors import InputError
 
 from ..calibration.cli import register_capture
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..client.robot import RobotClient
 
-console = Console(highlight=False, soft_wrap=True)
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
 Seconds = Annotated[Optional[float], typer.Option(help="Stop after so long [s]; default: on Ctrl-C.")]  # noqa: UP045
@@ -158,13 +155,13 @@ def up(
         real_time_factor=real_time_factor,
     )
     describe(options)  # refuses options that contradict each other before anything is built
-    bringup = describe(with_free_start(options, lambda line: console.print(f"[bold cyan]manipapy[/] {escape(line)}")))
+    bringup = describe(with_free_start(options, lambda line: console().print(f"[bold cyan]manipapy[/] {escape(line)}")))
     code = run_bringup(
         bringup,
         policy=on_failure,
         autostart=autostart,
         seconds=seconds,
-        console=console,
+        console=console(),
         stop_timeout=stop_timeout,
     )
     raise typer.Exit(code)
@@ -202,7 +199,7 @@ def move(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
 
     Example: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `manipapy move --pose 0.4 0.1 0.5 0 1 0 0`
     """
-    with nullcontext() if as_json else console.status("planning") as line:
+    with nullcontext() if as_json else console().status("planning") as line:
 
         def progress(phase: str, share: float) -> None:
             if line is not None:
@@ -212,7 +209,7 @@ def move(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
     if as_json:
         print_json({"text": text, "largest_joint_error": error})
         return
-    console.print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
+    console().print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
 
 
 @_goal_command
@@ -227,7 +224,7 @@ def plan(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
     if as_json:
         print_json(plan_data(result))
     else:
-        console.print(plan_text(result))
+        console().print(plan_text(result))
 
 
 def state(
@@ -248,9 +245,9 @@ def state(
             print_json(robot.state())
             return
         if not watch:
-            console.print(robot.table())
+            console().print(robot.table())
             return
-        with Live(robot.table(), console=console, refresh_per_second=5) as live:
+        with Live(robot.table(), console=console(), refresh_per_second=5) as live:
             try:
                 while True:
                     live.update(robot.table())
@@ -313,7 +310,7 @@ def _say(text: str, as_json: bool) -> None:
     if as_json:
         print_json({"text": text})
     else:
-        console.print(escape(text))
+        console().print(escape(text))
 
 
 def _numbers(words: list[str]) -> list[float]:

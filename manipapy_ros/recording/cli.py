@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from manipapy_core.cli.options import Json, print_json
+from manipapy_core.cli.options import Json, console, escape, print_json
 from manipapy_core.errors import InputError
 
 from ..common.requirements import require_ros
 
-console = Console(highlight=False, soft_wrap=True)
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
 Texts = Optional[list[str]]  # noqa: UP045
 
@@ -44,7 +41,7 @@ def record(
     end = math.inf if seconds is None else time.monotonic() + seconds
     with RosSession("recorder", namespace) as session:
         recorder = Recorder(session, path, (*(topic or TOPICS), *(IMAGES if images else ())))
-        with console.status("recording; Ctrl-C ends it") as line, suppress(KeyboardInterrupt):
+        with console().status("recording; Ctrl-C ends it") as line, suppress(KeyboardInterrupt):
             recorder.record(
                 lambda: time.monotonic() > end,
                 lambda count, topics: line.update(f"recording: {count} messages of {topics} topics; Ctrl-C ends it"),
@@ -54,7 +51,7 @@ def record(
     if as_json:
         print_json({"file": path, "messages": recorder.writer.messages, "topics": recorder.topics})
         return
-    console.print(f"{escape(path)}: {recorder.writer.messages} messages of {len(recorder.topics)} topics")
+    console().print(f"{escape(path)}: {recorder.writer.messages} messages of {len(recorder.topics)} topics")
 
 
 def replay(
@@ -83,7 +80,7 @@ def replay(
 
     recording = Recording(path)
     topics = replayed_topics(recording, topic or [])
-    with RosSession("replay") as session, console.status("waiting for subscribers") as line:
+    with RosSession("replay") as session, console().status("waiting for subscribers") as line:
         try:
             done = publish(
                 session,
@@ -94,21 +91,21 @@ def replay(
             )
         except KeyboardInterrupt:
             return
-    console.print(f"{done} messages of {len(topics)} topics published")
+    console().print(f"{done} messages of {len(topics)} topics published")
 
 
 def _plan_again(path: Path, as_json: bool) -> None:
     """Prints what a failed motion was and how planning ends now."""
     from ..planner.failure_report import reproduce
 
-    with console.status("planning again"):
+    with console().status("planning again"):
         found = reproduce(path)
     if as_json:
         print_json({"reason": found.reason, "status": found.status, "now": found.text, "same": found.same})
     else:
-        console.print(f"then: {escape(found.reason)}")
-        console.print(f"now:  {escape(found.text)}")
+        console().print(f"then: {escape(found.reason)}")
+        console().print(f"now:  {escape(found.text)}")
         if not found.status:
-            console.print("the reason was outside planning: the controller, the arm or the request")
+            console().print("the reason was outside planning: the controller, the arm or the request")
     if found.status and not found.same:
         raise typer.Exit(1)
