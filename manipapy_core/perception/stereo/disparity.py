@@ -194,8 +194,8 @@ class Matcher:
                 smooth = self._widened(smooth, values.shape[1])
             textured = 1.0 - float(np.count_nonzero(smooth)) / smooth.size
             rejected |= smooth
-        # What is visible to the left of the right image's border has no correspondence. Blocks at the border resemble it
-        # most, and smoothing carries their disparity on.
+        # What the right camera would see left of its image has no correspondence. Blocks at the border resemble it most,
+        # and smoothing carries their disparity on.
         rejected |= values > np.arange(values.shape[1], dtype=np.float32) - 2.0 * self.smear
         if valid is not None:
             rejected |= ~valid[: self._cropped].reshape(rejected.shape[0], self.row_step, -1).all(axis=1)
