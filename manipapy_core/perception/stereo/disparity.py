@@ -194,7 +194,7 @@ class Matcher:
                 smooth = self._widened(smooth, values.shape[1])
             textured = 1.0 - float(np.count_nonzero(smooth)) / smooth.size
             rejected |= smooth
-        # What the right camera would see left of its image has no correspondence. Blocks at the border resemble it most,
+        # What the right camera would see left of its image has no match. Blocks at the border resemble it most,
         # and smoothing carries their disparity on.
         rejected |= values > np.arange(values.shape[1], dtype=np.float32) - 2.0 * self.smear
         if valid is not None:
