@@ -1,4 +1,4 @@
-"""Planning compared with OMPL and checked by coal, trajectory batches compared with ManipulaPy: `make bench-planning`.
+"""Planning beside OMPL and VAMP and under coal, trajectory batches beside ManipulaPy: `make bench-planning`.
 
 Seeded problems in four scenes (a full table, a shelf, a cage, a slot in a wall) for panda and ur5; none is solved by a
 straight motion. ompl's RRT-Connect gets the same problems, the same checker, the same step and the same range. Times
@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from measure import machine, take_turns, version_of
 from planning_peers import dense_configurations, installed, manipulapy_batch, ompl_seconds
+from planning_vamp import NOT_LIKE_FOR_LIKE as NOT_LIKE_VAMP
+from planning_vamp import beside_vamp, new_scenes, padded_space
 from problems import ROOT
 from report import Report, times
 
@@ -22,7 +24,7 @@ from manipapy_core.geometry.codegen.engine import checker_code
 from manipapy_core.motion import PlanResult, PoseGoal, plan, warm_up
 from manipapy_core.motion.deadline import Deadline, Stopped
 from manipapy_core.motion.planners.registry import uncertain_path
-from manipapy_core.motion.space import PADDING, PlanningSpace
+from manipapy_core.motion.space import PlanningSpace
 from manipapy_core.trajectory import joint_trajectories
 from motion.scenes import KINDS, Problem, coal_scene, problem
 
@@ -49,28 +51,25 @@ def main() -> None:
     report = Report()
     report.heading("manipapy planning benchmark")
     report.note(machine())
-    names = ("numpy", "numba", "llvmlite", "ompl", "coal", "toppra", "ruckig", "ManipulaPy")
+    names = ("numpy", "numba", "llvmlite", "ompl", "coal", "toppra", "ruckig", "ManipulaPy", "vamp-planner")
     versions = ", ".join(f"{name} {version_of(name)}" for name in names)
     report.note(f"Python {platform.python_version()}, {versions}; {checker_code().lanes} lanes of float32")
     problems = [problem(r, k, s) for r in ROBOTS for k in KINDS for s in range(options.problems)]
     for one in problems[:: len(KINDS) * options.problems]:
         warm_up(one.checker)
+    new_scenes(report, problems[0].checker)
     search(report, problems)
+    beside_vamp(report, problems, ROBOTS)
     results = requests(report, problems)
     if not options.without_coal:
         truth(report, problems, results)
     batches(report)
     report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
+    for line in (*NOT_LIKE_FOR_LIKE, *NOT_LIKE_VAMP):
         report.note(line)
     report.print_bars()
     if options.json:
         report.save(options.json)
-
-
-def padded_space(one: Problem) -> PlanningSpace:
-    robot = one.checker.padded(PADDING)
-    return PlanningSpace.around(robot, one.start, one.goal[None], original=one.checker)
 
 
 def search_seconds(space: PlanningSpace, one: Problem, seed: int) -> float:
@@ -152,6 +151,8 @@ def requests(report: Report, problems: list[Problem]) -> list[PlanResult]:
             report.measurements[f"{name} request seconds"] = {"cpu": cpu, "wall": wall}
     report.table(["robot", "scene", "CPU", "wall", "solved", "motion"], rows)
     report.promise("whole requests that failed", {"all": float(failed)}, 0.0, at_least=False, unit="")
+    table = {name: value for name, value in medians.items() if name.endswith("table")}
+    report.promise("whole request on a full table, median CPU", table, 2.0, at_least=False, unit=" ms")
     report.promise("whole request, median CPU time", medians, 50.0, at_least=False, unit=" ms")
     return results
 

@@ -20,7 +20,7 @@ from ..typing import Array
 from .constraints.compiled import PathConstraints
 from .constraints.description import Constraint, OrientationConstraint
 from .deadline import Cancel, Deadline, Progress, Stopped
-from .goals import Goal, TipsGoal, all_windings, checked_start, held_joints, joint_goals, more_goals
+from .goals import Goal, PoseGoal, TipsGoal, all_windings, checked_start, held_joints, joint_goals, more_goals
 from .multi_tip import solve_targets, targets_of
 from .planners import constrained, rrt_connect
 from .planners.registry import Planner, find_path
@@ -350,9 +350,9 @@ def warm_up(checker: Checker) -> None:
         ones = np.ones(chain.n)
         bounds = MotionBounds(low, high, ones, ones, 1e6 * ones, np.inf * ones)
         timed_trajectory(BlendedPath(corners, np.array([1e-3])), bounds, space=space)
+        round_corners(space, corners)
         T = kinematics.forward(chain, begin)
-        ik.solve(chain, T, q_seed=begin)
-        ik.solve_batch(chain, T[None], q_seed=begin)
+        joint_goals(chain, PoseGoal(T), begin, 0)
         ik.track(chain, T[None], begin)
         _ready.add(name)
 

@@ -22,6 +22,10 @@ FIRST_CAPACITY = 512
 SLICE = 1024
 """Iterations between two checks of the deadline: a few milliseconds."""
 
+DOMAIN, SMALLEST_DOMAIN, SHRINKING = 4.0, 1.0, 0.9999
+"""A node from which an extension failed is extended towards samples within its domain only [rad or m], which shrinks
+with every further failure (A. Yershova et al., "Dynamic-Domain RRTs", ICRA 2005): it is likely at an obstacle."""
+
 SEARCHING, FOUND, FULL = range(3)
 MEETING = 3
 """Index in `counts` of the two nodes at which the trees met, after the sizes of the trees and the iterations."""
@@ -40,6 +44,8 @@ class Trees:
     random: NDArray[np.uint64]
     distances: Array
     """Scratch, shape (capacity,)."""
+    domains: Array
+    """How far samples may be from each node for it to be extended [rad or m], shape (2, capacity)."""
 
     @classmethod
     def planted(cls, start: Array, goals: Array, seed: int) -> Trees:
@@ -54,6 +60,7 @@ class Trees:
         self.nodes = np.concatenate([self.nodes, np.empty_like(self.nodes)], axis=2)
         self.parents = np.concatenate([self.parents, np.empty_like(self.parents)], axis=1)
         self.distances = np.empty(self.nodes.shape[2])
+        self.domains = np.concatenate([self.domains, np.empty_like(self.domains)], axis=1)
 
     def path(self) -> Array:
         """From the start to a goal through the meeting point, shape (points, n)."""
@@ -84,8 +91,8 @@ def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> 
     while True:
         answer = int(
             connect(
-                space.code, trees.nodes, trees.parents, trees.counts, trees.random, trees.distances, space.lower,
-                space.upper, RANGE, step, space.no_weights, last, space.work(), space.counters,
+                space.code, trees.nodes, trees.parents, trees.counts, trees.random, trees.distances, trees.domains,
+                space.lower, space.upper, RANGE, step, space.no_weights, last, space.work(), space.counters,
             )
         )  # fmt: skip
         if answer != FULL:
@@ -109,22 +116,25 @@ def plant(start, goals, seed, capacity):  # type: ignore[no-untyped-def]
         parents[1, goal] = -1
     counts[0], counts[1], counts[2], counts[3], counts[4] = 1, count, 0, -1, -1
     seed_random(random, seed)
-    return nodes, parents, counts, random, np.empty(capacity)
+    domains = np.empty((2, capacity))
+    for index in range(count):
+        domains[0, index] = domains[1, index] = np.inf
+    return nodes, parents, counts, random, np.empty(capacity), domains
 
 
 @njit(cache=True, nogil=True)
 def begin_search(code, start, goals, seed, capacity, lower, upper, reach, step, weights, iterations, work, counters):  # type: ignore[no-untyped-def]
-    nodes, parents, counts, random, distances = plant(start, goals, seed, capacity)
+    nodes, parents, counts, random, distances, domains = plant(start, goals, seed, capacity)
     goal = first_free(code, nodes, counts, step, weights, work, counters)
     if goal >= 0:
         counts[MEETING], counts[MEETING + 1], status = 0, goal, FOUND
     else:
         status = connect(
-            code, nodes, parents, counts, random, distances, lower, upper, reach, step, weights, iterations, work,
-            counters,
+            code, nodes, parents, counts, random, distances, domains, lower, upper, reach, step, weights, iterations,
+            work, counters,
         )  # fmt: skip
     path = joined_path(nodes, parents, counts) if status == FOUND else np.empty((0, start.shape[0]))
-    return status, path, nodes, parents, counts, random, distances
+    return status, path, nodes, parents, counts, random, distances, domains
 
 
 @njit(cache=True, nogil=True)
@@ -215,7 +225,9 @@ def towards(nodes, index, goal, reach, begin, end):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def connect(code, nodes, parents, counts, random, distances, lower, upper, reach, step, weights, last, work, counters):  # type: ignore[no-untyped-def]
+def connect(  # type: ignore[no-untyped-def]
+    code, nodes, parents, counts, random, distances, domains, lower, upper, reach, step, weights, last, work, counters
+):
     n, capacity = nodes.shape[1], nodes.shape[2]
     sample, begin, end, ahead = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     while counts[2] < last:
@@ -226,10 +238,14 @@ def connect(code, nodes, parents, counts, random, distances, lower, upper, reach
         for j in range(n):
             sample[j] = lower[j] + (upper[j] - lower[j]) * next_random(random)
         near = nearest(nodes[tree], counts[tree], sample, distances)
+        if distances[near] > domains[tree, near] ** 2:
+            continue
         towards(nodes[tree], near, sample, reach, begin, end)
         if not is_free_onwards(code, begin, end, step, weights, work, counters):
+            domains[tree, near] = max(min(domains[tree, near] * SHRINKING, DOMAIN), SMALLEST_DOMAIN)
             continue
         new = add_node(nodes, parents, counts, tree, near, end)
+        domains[tree, new] = np.inf
         other = 1 - tree
         near = nearest(nodes[other], counts[other], end, distances)
         while counts[other] < capacity - 1:
@@ -241,4 +257,5 @@ def connect(code, nodes, parents, counts, random, distances, lower, upper, reach
                 counts[MEETING + other] = near
                 return FOUND
             near = add_node(nodes, parents, counts, other, near, ahead)
+            domains[other, near] = np.inf
     return SEARCHING
