@@ -20,6 +20,8 @@ def candidate(state, qd, together, lower, upper, speed, limit, jerk, dt, gaps, a
     """
     stops.change_velocity(state, qd, together, limit, jerk, dt, out)
     joint, _ = stops.limits_broken(out, lower, upper, speed, limit, jerk)
+    if joint < 0:
+        joint = stops.broken_between(state, out, lower, upper, speed, dt)
     if joint >= 0:
         return joint, 0
     n = len(qd)

@@ -97,6 +97,25 @@ def limits_broken(state, lower, upper, speed, limit, jerk):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
+def broken_between(state, out, lower, upper, speed, dt):  # type: ignore[no-untyped-def]
+    """First joint that breaks its limits on the way from a state to the next, at constant jerk; -1 if none."""
+    for i in range(state.shape[1]):
+        v, a, change = state[1, i], state[2, i], (out[2, i] - state[2, i]) / dt
+        if a * out[2, i] < 0.0:
+            peak = abs(v - 0.5 * a * a / change)  # where the acceleration is zero
+            if peak > speed[i] * (1.0 + 1e-9) and peak > max(abs(v), abs(out[1, i])):
+                return i
+        highest, lowest = max(state[0, i], out[0, i]), min(state[0, i], out[0, i])
+        if v * out[1, i] < 0.0:  # it turns round, at most this far beyond both ends
+            beyond = 0.5 * dt * min(abs(v), abs(out[1, i]))
+            highest, lowest = (highest + beyond, lowest) if v > 0.0 else (highest, lowest - beyond)
+        # A joint beyond its limit may move back.
+        if (highest > upper[i] and highest > state[0, i]) or (lowest < lower[i] and lowest < state[0, i]):
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
 def speeds_towards_limits(q, lower, upper, speed, limit, jerk, share, low, high):  # type: ignore[no-untyped-def]
     """Writes lowest and highest velocities from which every joint stops before its position limit."""
     for i in range(len(q)):
