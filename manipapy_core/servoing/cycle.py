@@ -26,7 +26,7 @@ CHECKED_AT_ONCE = 64
 """Configurations between two looks at whether one of them collides."""
 
 
-class Outcome(enum.IntEnum):
+class StepOutcome(enum.IntEnum):
     """What became of a step."""
 
     TAKEN = 0
@@ -39,7 +39,7 @@ class Outcome(enum.IntEnum):
     """It is not free of collision, but the arm is nearly at rest: the state is unchanged, for the caller to decide."""
 
 
-_TAKEN, _COLLIDES, _BEYOND_LIMITS, _NEXT_TO = (int(item) for item in Outcome)
+_TAKEN, _COLLIDES, _BEYOND_LIMITS, _NEXT_TO = (int(item) for item in StepOutcome)
 
 
 @njit(cache=True, nogil=True)
@@ -137,7 +137,7 @@ def advance(  # type: ignore[no-untyped-def]
         tip: Whether the path of the tip is kept, pose, reference, Jacobians, gains.
 
     Returns:
-        Outcome; joint that breaks its limits or is bounded by them, -1 for none; number of configurations; whether the
+        StepOutcome; joint that breaks its limits or is bounded by them, -1 for none; number of configurations; whether the
         path is still kept; highest joint speed of the new state.
     """
     low, high, _, wanted, _ = memory

@@ -24,7 +24,7 @@ from ..polytopes.joint_set import NotSolved
 from ..typing import Array
 from . import stops
 from .constrained_step import SOLVED, minimise
-from .cycle import CHECKED_AT_ONCE, Outcome, advance, bound_again, jog_velocity, take_stop, tip_velocity
+from .cycle import CHECKED_AT_ONCE, StepOutcome, advance, bound_again, jog_velocity, take_stop, tip_velocity
 from .near_rows import NearRows, NearRowSearch
 from .servo_types import JointJog, PoseTarget, ServoCommand, ServoSettings, ServoStatus, ServoStep, TwistCommand
 from .tip_task import PROBE, rotation_log
@@ -287,15 +287,15 @@ class ArmServo:
             self._samples, self._code, self._work, self._hits, self._memory,
             (self._has_reference, pose, self._reference, self._jacobians, self._gains[0]),
         )  # fmt: skip
-        if outcome == Outcome.NEXT_TO:
+        if outcome == StepOutcome.NEXT_TO:
             if self._may_leave(near):
-                self._state[...], outcome = self._next, Outcome.TAKEN
+                self._state[...], outcome = self._next, StepOutcome.TAKEN
             else:
                 take_stop(self._state, self.acceleration, self.jerk, dt, self._next)
             self._fastest = float(np.abs(self._state[1]).max())
         state = self._state.copy()
         step = ServoStep(ServoStatus.MOVING, state[0], state[1], state[2])
-        if outcome in (Outcome.COLLIDES, Outcome.NEXT_TO):
+        if outcome in (StepOutcome.COLLIDES, StepOutcome.NEXT_TO):
             step.status = ServoStatus.OBSTACLE
         elif joint >= 0:
             step.status, step.joint = ServoStatus.JOINT_LIMIT, self.chain.joint_names[joint]
