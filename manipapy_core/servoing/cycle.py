@@ -137,8 +137,8 @@ def advance(  # type: ignore[no-untyped-def]
         tip: Whether the path of the tip is kept, pose, reference, Jacobians, gains.
 
     Returns:
-        StepOutcome; joint that breaks its limits or is bounded by them, -1 for none; number of configurations; whether the
-        path is still kept; highest joint speed of the new state.
+        StepOutcome; joint that breaks its limits or is bounded by them, -1 for none; number of configurations; whether
+        the path is still kept; highest joint speed of the new state.
     """
     low, high, _, wanted, _ = memory
     lower, upper, speed, acceleration, jerk = limits
