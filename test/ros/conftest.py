@@ -89,6 +89,14 @@ def domain() -> Iterator[int]:
         yield number
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nodes leave their reports here, not in the home of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 class NodeProcess:
     """A node running as a process of its own."""
 
