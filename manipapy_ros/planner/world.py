@@ -69,7 +69,7 @@ class PlannerWorld:
             ChangeWorld.Request.ATTACH: self._attach,
             ChangeWorld.Request.DETACH: self._detach,
         }
-        self._surfaces: list[object] | None = None
+        self._surfaces: list[tuple[str, int, list[tuple[float, float, float]]]] | None = None
         self.perceived_at = -np.inf
         """Arrival of the last obstacle message, on the monotonic clock [s]."""
 
@@ -112,10 +112,9 @@ class PlannerWorld:
         Raises:
             InputError: The frame of the message moves relative to the base, or a surface is invalid.
         """
-        content: list[object] = [
-            (entry.label, entry.id, [(p.x, p.y, p.z) for p in entry.hull]) for entry in message.obstacles
-        ]
-        if content == self._surfaces:
+        content = [(entry.label, entry.id, [(p.x, p.y, p.z) for p in entry.hull]) for entry in message.obstacles]
+        known = self.world.snapshot().objects
+        if content == self._surfaces and all(f"{SURFACE}{label}_{number}" in known for label, number, _ in content):
             return "the same surfaces again"
         number = set_surfaces(self.world, message, self._T_base_frame(message.header.frame_id))
         self._surfaces = content

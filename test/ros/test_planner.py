@@ -166,11 +166,12 @@ def test_perceived_tables_are_objects_of_the_world(planned):
         return [item.id for item in planned.listed().objects] == names
 
     planned.peer.wait_for(lambda: taken_over(["surface_table_0"]), "the table in the planner's world")
-    points = planned.listed().objects[0].xyz
-    heights = np.array(points).reshape(-1, 3)[:, 2]
+    heights = np.array([point.z for point in planned.listed().objects[0].points])
     assert (heights.min(), heights.max()) == pytest.approx((-0.7, -0.4), abs=1e-6)
     refused = planned.change(Request.ADD, id="surface_mine", type="sphere", dimensions=[0.1])
     assert not refused.success and "reserved" in refused.message
+    assert planned.change(Request.CLEAR).success
+    planned.peer.wait_for(lambda: taken_over(["surface_table_0"]), "the table, which is still visible")
     message.obstacles = []
     planned.peer.wait_for(lambda: taken_over([]), "the table to be gone")
 
