@@ -68,8 +68,8 @@ class Page:
 
     def when_drawn(self, name: str, link: str = "base_link") -> float | None:
         """When an object of the world was first drawn in the frame of a link."""
-        node = f"/arm/{link}/world/world_{zlib.crc32(name.encode()) & 0x7FFFFFFF}".encode()
-        return next((when for when, text in list(self._received) if node in text), None)
+        node = re.compile(rf"/arm/{link}/[^/]+/[^/]*_world_{zlib.crc32(name.encode()) & 0x7FFFFFFF}".encode())
+        return next((when for when, text in list(self._received) if node.search(text)), None)
 
     def close(self) -> None:
         self._socket.close()
