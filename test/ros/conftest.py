@@ -23,7 +23,7 @@ from rclpy.node import Node
 from manipapy_ros.client.session import destroy_node
 from ros.suites import free_domain, ros_environment
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 """Seconds until something that should happen at once counts as not happening, on a busy machine."""
 ASK_AGAIN = 3.0
 """After how long a harmless question is repeated [s]."""

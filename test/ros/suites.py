@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 MARK = "MANIPAPY_TEST_SUITE"
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds until something that takes a few counts as not happening, on a busy machine."""
 DOMAINS = range(1, 101)
 """Those above 101 use ports that Linux also hands out to others."""
