@@ -142,6 +142,9 @@ def node_processes() -> Iterator[Starter]:
     def start(name: str, *arguments: str, namespace: str = "") -> NodeProcess:
         if name == "sim_bridge":
             pytest.importorskip("mujoco", reason="the simulation needs MuJoCo: pip install 'manipapy[sim]'")
+        for earlier in started:
+            if earlier.full_name == f"{namespace}/{name}" and earlier.is_running:  # of a fixture's failed first try
+                earlier.close()
         started.append(NodeProcess(name, *arguments, namespace=namespace))
         return started[-1]
 
