@@ -6,7 +6,6 @@ Imports nothing of them, so that `manipapy doctor` and the start of a node can s
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import re
 from dataclasses import dataclass
@@ -38,9 +37,11 @@ class Requirement:
     @property
     def version(self) -> str:
         """Of the installed package; empty if unknown."""
+        from importlib.metadata import PackageNotFoundError, version  # slow to load, and most commands never ask
+
         try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
+            return version(self.package)
+        except PackageNotFoundError:
             return ""
 
     @property

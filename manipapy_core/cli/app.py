@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",  # in the other one, units in brackets are taken for colours and vanish
+    context_settings={"max_content_width": 110},
+    rich_markup_mode=None,  # plain help: loading rich takes longer than the rest of the start
     help="Robot arms: descriptions, reachability, and what this machine supports.",
 )
 
@@ -207,6 +208,50 @@ def warmup(
     source = Robot.from_urdf(robot, package_paths=package_path or (), xacro_args=xacro_arguments(xacro_arg))
     model = source.completed()
     compile_all(model, arm_chain(model, base or "", tip or ""))
+
+
+@app.command()
+def bench(
+    robot: RobotSource = "ur5",
+    base: BaseLink = None,
+    tip: TipLink = None,
+    package_path: PackagePath = None,
+    xacro_arg: XacroArg = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how long kinematics, dynamics, collision checks, planning and servo take on this machine.
+
+    Example: `manipapy bench panda`
+    """
+    from ..model import Robot, arm_chain
+    from .bench import measure
+
+    source = Robot.from_urdf(robot, package_paths=package_path or (), xacro_args=xacro_arguments(xacro_arg))
+    model = source.completed()
+    found = measure(model, arm_chain(model, base or "", tip or ""))
+    if as_json:
+        print_json([vars(row) for row in found])
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title, side in (("", "left"), ("median [µs]", "right"), ("p99 [µs]", "right"), ("per second", "right")):
+        table.add_column(title, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("")
+    for row in found:
+        figures = (
+            ("-",) * 3
+            if row.median != row.median
+            else (_micros(row.median), _micros(row.p99), f"{1 / row.median:,.0f}")
+        )
+        table.add_row(row.name, *figures, escape(row.remark))
+    console().print(table)
+
+
+def _micros(seconds: float) -> str:
+    """Microseconds with three digits or more."""
+    value = 1e6 * seconds
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 @app.command()

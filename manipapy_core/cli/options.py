@@ -27,11 +27,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 XacroArg = Annotated[Optional[list[str]], typer.Option(help="For xacro: name:=value; repeatable.")]  # noqa: UP045
 
 
-def console() -> Console:
+def console(*, stderr: bool = False) -> Console:
     """For output to people; rich is loaded with the first line, not with the program."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, stderr=stderr)
 
 
 def escape(text: str) -> str:
