@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import Point, Pose
-from manipapy_msgs.msg import CollisionObject, MotionRequest
+from manipapy_msgs.msg import CollisionObject, ControllerStatus, MotionRequest
 from manipapy_msgs.srv import ChangeWorld
 from sensor_msgs.msg import JointState
 
@@ -106,11 +106,16 @@ class Soak:
         self.motions, self.refused, self.kills = 0, defaultdict(int), 0
         self.tracking: list[tuple[float, float]] = []
         """Time [s] and largest joint error at the end of a motion [mrad]."""
+        self.overruns: list[tuple[float, int]] = []
+        """Time [s], and ticks that the controller has skipped so far."""
+        self._skipped = 0
+        self._boxes: set[str] = set()
         self._supervisor, self._seconds, self._restart_every = supervisor, seconds, restart_every
 
     def play(self, robot: RobotClient) -> None:
         """Until the time is over."""
         rng, planner = random.Random(0), PlannerClient(robot.client)
+        robot.client.node.create_subscription(ControllerStatus, "controller/status", self._count_overruns, 10)
         began = time.monotonic()
         next_sample, next_kill = began, began + self._restart_every
         while (now := time.monotonic()) < began + self._seconds:
@@ -120,18 +125,33 @@ class Soak:
                     found = sample(pid, now - began)
                     if found is not None:
                         self.samples[name].append(found)
+                self.overruns.append((now - began, self._skipped))
             if now >= next_kill:
                 next_kill = now + self._restart_every
                 self._kill(rng.choice(KILLED))
             self._edit_world(planner, rng)
             self._move(robot, planner, np.array([q + rng.uniform(-0.8, 0.8) for q in HOME]), now - began)
 
+    def _count_overruns(self, status: ControllerStatus) -> None:
+        self._skipped += status.overruns
+
     def _edit_world(self, planner: PlannerClient, rng: random.Random) -> None:
-        operation = rng.choice((ChangeWorld.Request.ADD, ChangeWorld.Request.REMOVE, ChangeWorld.Request.CLEAR))
+        box, operation = obstacle(rng), rng.choice(["ADD", "REMOVE", "CLEAR"])
+        if operation == "REMOVE":
+            if not self._boxes:
+                return
+            box.id = rng.choice(sorted(self._boxes))
         try:
-            planner.change_world(operation, obstacle(rng))
+            planner.change_world(getattr(ChangeWorld.Request, operation), box)
         except ManipapyError as error:
             self.refused[f"world: {str(error)[:60]}"] += 1
+            return
+        if operation == "CLEAR":
+            self._boxes.clear()
+        elif operation == "ADD":
+            self._boxes.add(box.id)
+        else:
+            self._boxes.discard(box.id)
 
     def _move(self, robot: RobotClient, planner: PlannerClient, q: np.ndarray, now: float) -> None:
         try:
@@ -170,14 +190,17 @@ def write_report(soak: Soak, minutes: float) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, 2, figsize=(11, 6), layout="constrained")
+    figure, axes = pyplot.subplots(2, 3, figsize=(15, 6), layout="constrained")
     for axis, what in zip(axes.flat, ("memory", "threads", "descriptors")):
         for name, samples in soak.samples.items():
             axis.plot([s.time / 60 for s in samples], [getattr(s, what) for s in samples], label=name)
         axis.set(xlabel="time [min]", ylabel=f"{what} [MiB]" if what == "memory" else what)
     axes[0, 0].legend(fontsize=7)
-    axes[1, 1].plot([at / 60 for at, _ in soak.tracking], [error for _, error in soak.tracking], ".")
-    axes[1, 1].set(xlabel="time [min]", ylabel="joint error at the end [mrad]")
+    axes[1, 0].plot([at / 60 for at, _ in soak.tracking], [error for _, error in soak.tracking], ".")
+    axes[1, 0].set(xlabel="time [min]", ylabel="joint error at the end [mrad]")
+    axes[1, 1].plot([at / 60 for at, _ in soak.overruns], [skipped for _, skipped in soak.overruns])
+    axes[1, 1].set(xlabel="time [min]", ylabel="ticks skipped by the controller")
+    axes[1, 2].axis("off")
     figure.savefig(DOCS / "images" / "soak.png", dpi=110)
     refused = "".join(f"| {text} | {count} |\n" for text, count in sorted(soak.refused.items()))
     worst = max((error for _, error in soak.tracking), default=0.0)
@@ -185,6 +208,7 @@ def write_report(soak: Soak, minutes: float) -> None:
         "# Soak\n\nWritten by `make soak`: random goals and obstacles for a simulated UR5, with nodes killed on the "
         "way.\n\n"
         f"{minutes:.0f} minutes: {soak.motions} motions arrived, largest joint error at the end {worst:.2f} mrad; "
+        f"{soak.overruns[-1][1] if soak.overruns else 0} ticks of 1 ms were skipped; "
         f"{soak.kills} nodes were killed and started again by the supervisor. "
         + ("Grown: " + "; ".join(soak.grown()) if soak.grown() else "Nothing has grown.")
         + "\n\n![memory, threads, descriptors and tracking over time](images/soak.png)\n\n"
