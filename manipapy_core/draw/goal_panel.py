@@ -98,6 +98,8 @@ class GoalPanel:
         self._server, self._lock = server, threading.RLock()
         self._goal_pose: Array | None = None
         self._pose_changed, self._closing = threading.Event(), False
+        self._number = 0
+        """Of goals so far: the state of an older one, known late, is not shown."""
         self.measured = self.q
         """Measured configuration [rad or m], shape (n,)."""
         self.follow: Callable[[Array], None] | None = None
@@ -131,6 +133,7 @@ class GoalPanel:
     def set_goal(self, q: Array) -> None:
         """Set the goal [rad or m], shape (n,), and update goal robot, gizmo and sliders."""
         with self._lock, self._server.atomic():
+            self._number += 1
             self.q = np.array(q, dtype=np.float64)
             T = kinematics.forward(self.chain, self.q)
             self.gizmo.position, self.gizmo.wxyz = T[:3, 3], np.roll(lie.rotation_to_quaternion(T[:3, :3]), 1)
@@ -139,22 +142,27 @@ class GoalPanel:
 
     def aim(self, T_base_tip: Array) -> ik.IKResult:
         """Set the goal by a tip pose, solved from the current goal; unchanged if there is no solution."""
+        with self._lock:
+            self._number += 1
+            number = self._number
         found = ik.solve(self.chain, T_base_tip, q_seed=self.q)
         if found.status is ik.IKStatus.SOLVED:
             with self._lock, self._server.atomic():
                 self.q = found.q
                 self._show()
-            self._show_state(self._check.state(found.q))
+            self._show_state(self._check.state(found.q), number)
         else:
             away = f"{1e3 * found.position_error:.0f} mm, {np.degrees(found.orientation_error):.0f}° away at best"
             reason = "outside the joint limits" if found.status is ik.IKStatus.LIMIT_BLOCKED else found.status.value
-            self._show_state(GoalState(GoalKind.UNREACHABLE, f"out of reach: {reason}, {away}"))
+            self._show_state(GoalState(GoalKind.UNREACHABLE, f"out of reach: {reason}, {away}"), number)
         return found
 
-    def _show_state(self, state: GoalState) -> None:
-        if state != self.state:
-            self.state, self._label.text = state, state.text
-            self.goal_robot.tint(COLOURS[state.kind])
+    def _show_state(self, state: GoalState, number: int) -> None:
+        with self._lock:
+            if number == self._number and state != self.state:
+                self.goal_robot.tint(COLOURS[state.kind])
+                self._label.text = state.text
+                self.state = state
 
     def show_message(self, text: str) -> None:
         """Show a line below the status."""
@@ -207,8 +215,10 @@ class GoalPanel:
             pose, self._goal_pose = self._goal_pose, None
             if pose is not None:
                 self.aim(pose)
-            else:
-                self._show_state(self._check.state(self.q.copy()))
+                continue
+            with self._lock:
+                q, number = self.q.copy(), self._number
+            self._show_state(self._check.state(q), number)
 
     def _buttons(self, commands: Commands) -> list[Any]:
         def with_goal(act: Callable[[Array], str]) -> Callable[[], str]:

@@ -125,6 +125,25 @@ def test_unreachable_goal_is_reported_and_ignored(view):
     assert "out of reach" in goal.state.text and "mm" in goal.state.text
 
 
+def test_state_of_an_older_goal_is_not_shown(view, monkeypatch):
+    goal, begun, go_on, state = view.goal, threading.Event(), threading.Event(), view.goal._check.state
+
+    def slow(q):
+        begun.set()
+        assert go_on.wait(10.0)
+        return state(q)
+
+    monkeypatch.setattr(goal._check, "state", slow)
+    goal.set_goal(Q)
+    assert begun.wait(10.0)  # its thread checks this goal
+    far = kinematics.forward(goal.chain, Q)
+    far[:3, 3] *= 10.0
+    goal.aim(far)
+    go_on.set()
+    time.sleep(0.2)
+    assert "out of reach" in goal.state.text
+
+
 def test_page_is_served_on_localhost_only(view):
     assert view.url.startswith("http://127.0.0.1:")
     with urlopen(view.url) as page:
