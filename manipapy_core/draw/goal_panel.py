@@ -98,8 +98,8 @@ class GoalPanel:
         self._server, self._lock = server, threading.RLock()
         self._goal_pose: Array | None = None
         self._pose_changed, self._closing = threading.Event(), False
-        self._number = 0
-        """Of goals so far: the state of an older one, known late, is not shown."""
+        self._number, self._checked = 0, 0
+        """Of goals so far, and of the last one whose state was asked for: that of an older goal is not shown."""
         self.measured = self.q
         """Measured configuration [rad or m], shape (n,)."""
         self.follow: Callable[[Array], None] | None = None
@@ -144,7 +144,7 @@ class GoalPanel:
         """Set the goal by a tip pose, solved from the current goal; unchanged if there is no solution."""
         with self._lock:
             self._number += 1
-            number = self._number
+            number = self._checked = self._number
         found = ik.solve(self.chain, T_base_tip, q_seed=self.q)
         if found.status is ik.IKStatus.SOLVED:
             with self._lock, self._server.atomic():
@@ -217,8 +217,10 @@ class GoalPanel:
                 self.aim(pose)
                 continue
             with self._lock:
-                q, number = self.q.copy(), self._number
-            self._show_state(self._check.state(q), number)
+                q, number, known = self.q.copy(), self._number, self._checked == self._number
+                self._checked = number
+            if not known:
+                self._show_state(self._check.state(q), number)
 
     def _buttons(self, commands: Commands) -> list[Any]:
         def with_goal(act: Callable[[Array], str]) -> Callable[[], str]:

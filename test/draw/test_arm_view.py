@@ -130,12 +130,12 @@ def test_state_of_an_older_goal_is_not_shown(view, monkeypatch):
 
     def slow(q):
         begun.set()
-        assert go_on.wait(10.0)
+        assert go_on.wait(60.0)
         return state(q)
 
     monkeypatch.setattr(goal._check, "state", slow)
     goal.set_goal(Q)
-    assert begun.wait(10.0)  # its thread checks this goal
+    assert begun.wait(60.0)  # its thread checks this goal
     far = kinematics.forward(goal.chain, Q)
     far[:3, 3] *= 10.0
     goal.aim(far)
