@@ -21,9 +21,9 @@ part() {
   [ "$code" -eq 0 ] || [ "$code" -eq 5 ] || status=$code
 }
 
-part -n "${WORKERS:-auto}" --maxprocesses 8 --dist loadfile --ignore test/ros "$@"
+part --durations=15 --durations-min=5 -n "${WORKERS:-auto}" --maxprocesses 8 --dist loadfile --ignore test/ros "$@"
 if "$PYTHON" -c 'import rclpy' 2>/dev/null; then
-  part -n "${ROS_WORKERS:-2}" --dist loadscope test/ros "$@"
+  part --durations=25 --durations-min=10 -n "${ROS_WORKERS:-2}" --dist loadscope test/ros "$@"
 else
   echo "test/ros is left out: this environment has no rclpy; make setup installs it"
 fi

@@ -33,7 +33,9 @@ FIRST_POLL, POLL_GROWTH = 5e-4, 0.1
 LONGEST_STEP = 0.1
 """A longer time between two checks counts as this [s]: the process did not run."""
 REPEAT_AFTER = 3.0
-"""Time after which a request to a lifecycle node is repeated [s]."""
+"""Time after which a request to a lifecycle node is repeated for the first time [s], then twice as long each time."""
+MAX_REPEAT_AFTER = 30.0
+"""Longest such time [s]."""
 GOAL_STATE = {
     Transition.TRANSITION_CONFIGURE: State.PRIMARY_STATE_INACTIVE,
     Transition.TRANSITION_ACTIVATE: State.PRIMARY_STATE_ACTIVE,
@@ -207,18 +209,18 @@ class RosSession:
         """
         request = ChangeState.Request(transition=Transition(id=transition))
         deadline = time.monotonic() + seconds
-        name, exists = f"{self.namespace}/{node}", False
+        name, exists, wait = f"{self.namespace}/{node}", False, REPEAT_AFTER
         while time.monotonic() < deadline:
             try:
-                state = self.call(
-                    GetState, f"{node}/get_state", GetState.Request(), seconds=REPEAT_AFTER, give_up=give_up
-                )
+                state = self.call(GetState, f"{node}/get_state", GetState.Request(), seconds=wait, give_up=give_up)
                 if state.current_state.id == GOAL_STATE[transition]:
                     return
                 exists = True
-                answer = self.call(ChangeState, f"{node}/change_state", request, seconds=REPEAT_AFTER, give_up=give_up)
+                answer = self.call(ChangeState, f"{node}/change_state", request, seconds=wait, give_up=give_up)
             except NoAnswer:
-                continue  # it is still starting, or busy with the transition
+                # It is still starting, or busy with the transition, or gets so little time that it answers late.
+                wait = min(2.0 * wait, MAX_REPEAT_AFTER)
+                continue
             if not answer.success:
                 raise Refused(name, "the transition failed; the log above has the reason")
             return

@@ -19,6 +19,7 @@ import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState
 from manipapy_msgs.msg import ControllerStatus, MotionRequest
 from moveit_msgs.msg import ServoStatus
+from rclpy.exceptions import InvalidHandle
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
@@ -157,17 +158,25 @@ class ViewerNode(ManagedNode):
 
     def _show_on(self) -> None:
         while not self._stop.wait(1.0 / float(self.values["rate"])):
-            # Also without a page: one that is opened later shows it at once.
-            self._show_world()
-            self._topics.update()
-            state, errors = self._states.newest(), self._errors.newest()
-            if not self._view.watched and self._shown_once:
-                continue
-            if state is not None:
-                self._show(positions_by_name(state, self._chain.joint_names))
-            if errors is not None and len(errors.error.positions):
-                largest = float(np.abs(errors.error.positions).max())
-                self._view.status.plot_tracking(to_seconds(errors.header.stamp), largest)
+            try:
+                self._show_once()
+            except InvalidHandle:
+                if not self._stop.is_set():
+                    raise
+                return  # a late thread of a process that ends
+
+    def _show_once(self) -> None:
+        # Also without a page: one that is opened later shows it at once.
+        self._show_world()
+        self._topics.update()
+        state, errors = self._states.newest(), self._errors.newest()
+        if not self._view.watched and self._shown_once:
+            return
+        if state is not None:
+            self._show(positions_by_name(state, self._chain.joint_names))
+        if errors is not None and len(errors.error.positions):
+            largest = float(np.abs(errors.error.positions).max())
+            self._view.status.plot_tracking(to_seconds(errors.header.stamp), largest)
 
     def _show(self, q: Array) -> None:
         self._view.show(q)
