@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from dataclasses import dataclass
 
 
@@ -64,6 +65,9 @@ class Requirement:
         return f"{pip}, or apt install {apt}"
 
 
+PYBULLET = "pybullet" if sys.version_info < (3, 12) else "pybullet-arm64"
+"""The package `pybullet` has no wheels for newer Pythons; the other one, the same module, has."""
+
 ALWAYS = (
     Requirement("numpy", "numpy", "arrays", rosdep="python3-numpy", minimum="1.26"),
     Requirement("llvmlite", "llvmlite", "machine code of kinematics and dynamics", minimum="0.44"),
@@ -77,7 +81,7 @@ ALWAYS = (
 
 OPTIONAL = (
     Requirement("mujoco", "mujoco", "physics, the default engine", "sim"),
-    Requirement("pybullet", "pybullet", "physics, the second engine", "sim"),
+    Requirement("pybullet", PYBULLET, "physics, the second engine", "sim"),
     Requirement("trimesh", "trimesh", "mesh files", "collision"),
     Requirement("eaik", "eaik", "inverse kinematics in closed form", "ik"),
     Requirement("cv2", "opencv-python-headless", "stereo perception", "perception", "python3-opencv"),

@@ -252,7 +252,7 @@ def _extras() -> Iterator[Finding]:
         packages = [item for item in requirements.OPTIONAL if item.extra == extra]
         missing = [item for item in packages if not item.installed]
         if extra in EXTRA_MODULES and not _installed(EXTRA_MODULES[extra]):
-            yield Finding(f"[{extra}]", CheckState.ABSENT, purpose, f"make setup EXTRAS=ros,test,{extra}")
+            yield Finding(f"[{extra}]", CheckState.ABSENT, purpose, f"make setup EXTRAS={extra},test")
         elif not missing:
             yield Finding(f"[{extra}]", CheckState.OK, purpose)
         elif extra == "sim" and len(missing) < len(packages) and missing[0].module == "pybullet":
