@@ -11,6 +11,8 @@ FUZZ_SECONDS ?= 120
 HOURS ?= 1
 comma := ,
 export PYTHON INSTALLER LOCKED
+# Where containers set it, every process compiles all its Python modules anew: a start takes three times as long.
+unexport PYTHONDONTWRITEBYTECODE
 
 BENCH_VENV ?= .venv-bench
 DOCS_VENV ?= .venv-docs

@@ -13,6 +13,7 @@ cd "$(dirname "$0")/.."
 
 PYTHON=${PYTHON:-.venv/bin/python}
 status=0
+unset PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, and each would compile its modules anew
 
 # 5 is pytest's code for "no test selected", as with -k.
 part() {
