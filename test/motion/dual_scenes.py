@@ -42,7 +42,8 @@ def two_pandas() -> Robot:
     inside = re.sub(r"(?s)^.*?<robot[^>]*>|</robot>\s*$", "", text)
     arms, stands = [], []
     for side, y in (("left", 0.3), ("right", -0.3)):
-        arms.append(re.sub(r'"(panda_\w+)"', rf'"{side}_\1"', inside))
+        arm = re.sub(r'"(panda_\w+)"', rf'"{side}_\1"', inside)
+        arms.append(re.sub(r'<material name="', rf'<material name="{side}_', arm))  # urdfdom refuses a repeated one
         stands.append(
             f'<joint name="{side}_stand" type="fixed"><parent link="station"/><child link="{side}_panda_link0"/>'
             f'<origin xyz="0 {y} 0"/></joint>'
