@@ -54,6 +54,7 @@ class ArmView:
         world: Returns the world that goals are checked against.
         plots: Whether there are plots of a controller.
         arm_follows_goal: The sliders and the gizmo move the arm itself: there is no measured position.
+        title: Of the tab in the browser; default: the name of the robot.
         warn: Called with what cannot be drawn.
     """
 
@@ -69,6 +70,7 @@ class ArmView:
         world: Callable[[], WorldSnapshot] = WorldSnapshot,
         plots: bool = True,
         arm_follows_goal: bool = False,
+        title: str = "",
         warn: Callable[[str], None] = lambda text: None,
     ):
         if not 1 <= port <= 65535:
@@ -82,8 +84,9 @@ class ArmView:
         self._access = access or WebAccess(host)
         self._frames: dict[str, Any] = {}
         self._closed = False
-        with guarded_server(self._access), _silence():
-            self.server = viser.ViserServer(host=host, port=port, label=f"manipapy: {robot.name}", verbose=False)
+        title = title or robot.name
+        with guarded_server(self._access, title), _silence():
+            self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         server = self.server
         server.gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium")
         server.scene.set_up_direction("+z")

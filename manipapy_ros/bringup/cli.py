@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from manipapy_core.cli.options import Json, console, escape, print_json
+from manipapy_core.cli.progress import progress
 from manipapy_core.errors import InputError
 
 from ..calibration.cli import register_capture
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from manipapy_msgs.msg import MotionRequest
 
     from ..client.robot import RobotClient
+    from ..client.state_report import StateReport
 
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
@@ -199,17 +201,12 @@ def move(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
 
     Example: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `manipapy move --pose 0.4 0.1 0.5 0 1 0 0`
     """
-    with nullcontext() if as_json else console().status("planning") as line:
-
-        def progress(phase: str, share: float) -> None:
-            if line is not None:
-                line.update(f"{phase} {100 * share:.0f} %")
-
-        text, error = robot.move(request, progress)
+    with progress("planning") as display:
+        text, error = robot.move(request, lambda phase, share: display.update(round(100 * share), 100, phase))
     if as_json:
         print_json({"text": text, "largest_joint_error": error})
         return
-    console().print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
+    print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
 
 
 @_goal_command
@@ -220,11 +217,12 @@ def plan(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
     """
     from ..client.goal_text import plan_data, plan_text
 
-    result = robot.plan(request)
+    with progress("planning"):
+        result = robot.plan(request)
     if as_json:
         print_json(plan_data(result))
     else:
-        console().print(plan_text(result))
+        print(plan_text(result))
 
 
 def state(
@@ -236,23 +234,34 @@ def state(
 
     Example: `manipapy state --json`
     """
-    from rich.live import Live
-
     if watch and as_json:
         raise InputError("--watch draws a table; leave out --json, or call `manipapy state --json` repeatedly")
-    with _robot(namespace) as robot:
+    require_ros()
+    from ..client.session import RosSession
+    from ..client.state_report import StateReport
+
+    with RosSession("manipapy", namespace) as session:
+        report = StateReport(session)
+        if watch:
+            with suppress(KeyboardInterrupt):
+                _watch(report)
+            return
+        with progress("looking for the arm"):
+            found = report.data() if as_json else report.text()
         if as_json:
-            print_json(robot.state())
-            return
-        if not watch:
-            console().print(robot.table())
-            return
-        with Live(robot.table(), console=console(), refresh_per_second=5) as live:
-            try:
-                while True:
-                    live.update(robot.table())
-            except KeyboardInterrupt:
-                return
+            print_json(found)
+        else:
+            typer.echo(found)
+
+
+def _watch(report: StateReport) -> None:
+    """Show the state again and again, in place."""
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=console(), refresh_per_second=5) as live:
+        while True:
+            live.update(Text.from_ansi(report.text()))
 
 
 def teleop(
@@ -277,8 +286,7 @@ def hold(namespace: Namespace = "", as_json: Json = False) -> None:
 
     Example: `manipapy hold --namespace left`
     """
-    with _robot(namespace) as robot:
-        _say(robot.arm.hold(), as_json)
+    _say(_arm_command(namespace, "hold"), as_json)
 
 
 def reset(namespace: Namespace = "", as_json: Json = False) -> None:
@@ -286,8 +294,7 @@ def reset(namespace: Namespace = "", as_json: Json = False) -> None:
 
     Example: `manipapy reset`
     """
-    with _robot(namespace) as robot:
-        _say(robot.arm.reset(), as_json)
+    _say(_arm_command(namespace, "reset"), as_json)
 
 
 def secure(
@@ -310,7 +317,7 @@ def _say(text: str, as_json: bool) -> None:
     if as_json:
         print_json({"text": text})
     else:
-        console().print(escape(text))
+        print(text)
 
 
 def _numbers(words: list[str]) -> list[float]:
@@ -325,6 +332,17 @@ def _numbers(words: list[str]) -> list[float]:
                 "commas, such as --joints 0 -1.2 1.4 -0.7 0.5 2 (--help lists the options)"
             ) from None
     return found
+
+
+def _arm_command(namespace: str, name: str) -> str:
+    """Send a command to whichever controller the arm has; returns its answer."""
+    require_ros()
+    from ..client.session import RosSession
+    from ..client.stop_client import StopClient
+
+    with RosSession("manipapy", namespace) as session, progress("looking for the arm"):
+        arm = StopClient(session)
+        return arm.hold() if name == "hold" else arm.reset()
 
 
 def _robot(namespace: str) -> RobotClient:

@@ -2,16 +2,17 @@
 
 Subscribes to `joint_states`, `controller/status`, `controller/controller_state`, `servo/status`, the planner's world,
 the true poses of simulated objects, and the markers of planner, perception and capability; while their switches are on,
-to a camera image and a point cloud. With the page's switch Servo the arm follows the gizmo: its poses go to
-`servo/pose_target`, jogs to `servo/twist` and `servo/joint_jog`. Law, gains and speed are set through the parameters of
-the controller, boxes are added to the simulation and to the planner's world. The page is served on this machine only,
-unless the parameter host names another address, and only to visitors with the token in the address that the node
-prints. With `read_only` it has no buttons.
+to a camera image and a point cloud. Links to the pages of other robots come from `/diagnostics`. With the page's switch
+Servo the arm follows the gizmo: its poses go to `servo/pose_target`, jogs to `servo/twist` and `servo/joint_jog`. Law,
+gains and speed are set through the parameters of the controller, boxes are added to the simulation and to the planner's
+world. The page is served on this machine only, unless the parameter host names another address, and only to visitors
+with the token in the address that the node prints. With `read_only` it has neither buttons nor links.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,10 +29,10 @@ from manipapy_core.errors import InputError
 from manipapy_core.geometry import WorldSnapshot
 from manipapy_core.typing import Array
 
-from ..client.arm import ArmClient
 from ..client.goal_text import plan_text
 from ..client.planner import PlannerClient
 from ..client.session import RosSession
+from ..client.stop_client import StopClient
 from ..common import qos
 from ..common.conversions import positions_by_name, to_seconds
 from ..common.diagnostics import DiagnosticReport, Level
@@ -44,6 +45,7 @@ from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..common.world_markers import world_markers
 from ..realtime.polled_topics import PolledSubscription
 from .box_client import BoxClient
+from .other_pages import PAGE, OtherPages
 from .servo_client import ServoClient
 from .topic_layers import TopicLayers
 from .tuning_client import TuningClient
@@ -60,13 +62,15 @@ PARAMETERS = (
     Param("image_topic", "left/image_rect", "Camera image, shown while its switch is on"),
     Param("points_topic", "points2", "Point cloud, shown while its switch is on"),
     Param("port", 8080, "Port of the page; the next free one is taken if it is in use", minimum=1, maximum=65535),
-    Param("rate", 20.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
+    Param("rate", 30.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
     Param("speed", 0.5, "Share of the limits used by motions from the page", minimum=0.01, maximum=1.0, live=True),
 )  # fmt: skip
 KNOWN, PERCEIVED_LAYER, CARRIED = "Known objects", "Perceived obstacles", "Carried objects"
 """Layers of the planner's world."""
 SIMULATED_FRAME = "world"
 """Of the poses of simulated objects."""
+SHORTEST_PAUSE = 1e-3
+"""Between two updates that take longer than their period [s], for the other threads."""
 GROWN = 0.002
 """Objects of the world are drawn so much larger than those of the scene [m], so that the two do not flicker."""
 VERDICTS = {getattr(ControllerStatus, name): name.lower() for name in ("OK", "SLOW", "HOLD", "STOP")}
@@ -85,13 +89,13 @@ class ViewerNode(ManagedNode):
         self._chain = model.chain
         # Service calls and subscriptions must not wait for each other.
         client = self.own(RosSession("viewer_client", self.get_namespace()))
-        self._arm, self._planner = ArmClient(client), PlannerClient(client)
+        self._stop_client, self._planner = StopClient(client), PlannerClient(client)
         self._servo = self.own(ServoClient(self, model.chain.joint_names, model.chain.base))
         commands = Commands(
             plan=self._plan,
             move=self._move,
             hold=self._hold,
-            reset=self._arm.reset,
+            reset=self._stop_client.reset,
             servo=self._servo.commands,
             tuning=TuningClient(client, model.chain, self._set_speed).commands,
             boxes=BoxClient(client, self._planner, self._base_in_simulation).commands,
@@ -116,6 +120,7 @@ class ViewerNode(ManagedNode):
                 port=int(values["port"]),
                 access=access,
                 world=self._world.snapshot,
+                title=" ".join(filter(None, (self.get_namespace().strip("/"), model.robot.name))),
                 warn=self.get_logger().warning,
             )
         )
@@ -132,6 +137,7 @@ class ViewerNode(ManagedNode):
         )
         self.own(self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST))
         self.own(self.create_subscription(ServoStatus, "servo/status", self._on_servo_status, qos.NEWEST))
+        self._others = self.own(OtherPages(self, self._view.url))
         self._drawn, self._drawn_names = WorldSnapshot(), dict[str, str]()
         self._motion_speed: float | None = None
         self._shown_once = False
@@ -156,9 +162,14 @@ class ViewerNode(ManagedNode):
     # Drawing.
 
     def _show_on(self) -> None:
-        while not self._stop.wait(1.0 / float(self.values["rate"])):
+        due = time.monotonic()
+        # By deadlines: with a pause after the work, the rate would fall short by the time of the work.
+        while not self._stop.wait(max(due - time.monotonic(), SHORTEST_PAUSE)):
+            due = max(due + 1.0 / float(self.values["rate"]), time.monotonic())
             # Also without a page: one that is opened later shows it at once.
             self._show_world()
+            if not self.values["read_only"]:  # the other pages may have buttons
+                self._view.status.show_links(self._others.addresses())
             self._topics.update()
             state, errors = self._states.newest(), self._errors.newest()
             if not self._view.watched and self._shown_once:
@@ -195,7 +206,7 @@ class ViewerNode(ManagedNode):
 
     def diagnose(self) -> DiagnosticReport:
         """Address of the page, and whether the planner's world is up to date."""
-        values = {"page": self._view.url, "world version": str(self._world.snapshot().version)}
+        values = {PAGE: self._view.url, "world version": str(self._world.snapshot().version)}
         if self._world.problem:
             return DiagnosticReport(Level.WARN, self._world.problem, values)
         return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", values)
@@ -254,7 +265,7 @@ class ViewerNode(ManagedNode):
         self._stop_motion.set()
         if self._view.servo is not None:
             self._view.servo.stop()
-        return self._arm.hold()
+        return self._stop_client.hold()
 
 
 def _changed(items: Mapping[str, Any], drawn: Mapping[str, Any], layers: dict[str, str], layer: str) -> dict[str, Any]:

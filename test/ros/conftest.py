@@ -47,6 +47,7 @@ WITHOUT_LOOP = {
         "supervisor",
     ),
     "rviz",
+    "viewer_pages",
     "world",
     "world_follower",
     "world_messages",
