@@ -10,6 +10,7 @@ import typer
 
 from ..errors import InputError, ManipapyError, ModelError
 from .calibrate import calibrate
+from .json_text import print_json
 from .new_robot import new_robot
 from .options import (
     BaseLink,
@@ -21,7 +22,6 @@ from .options import (
     XacroArg,
     console,
     escape,
-    print_json,
     xacro_arguments,
 )
 from .progress import progress

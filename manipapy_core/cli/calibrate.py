@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..errors import InputError
-from .options import BaseLink, Json, PackagePath, TipLink, XacroArg, print_json, xacro_arguments
+from .json_text import print_json
+from .options import BaseLink, Json, PackagePath, TipLink, XacroArg, xacro_arguments
 from .progress import progress
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..errors import InputError
-from .options import Json, escape, print_json
+from .json_text import print_json
+from .options import Json, escape
 from .progress import progress
 
 if TYPE_CHECKING:

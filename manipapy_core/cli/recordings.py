@@ -7,7 +7,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from .options import Json, print_json
+from .json_text import print_json
+from .options import Json
 from .progress import progress
 
 

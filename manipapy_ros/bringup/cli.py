@@ -7,13 +7,15 @@ the commands themselves, so that the others work without ROS.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from manipapy_core.cli.options import Json, console, escape, print_json
+from manipapy_core.cli.json_text import print_json
+from manipapy_core.cli.options import Json, console, escape
 from manipapy_core.cli.progress import progress
 from manipapy_core.errors import InputError
 
@@ -21,12 +23,12 @@ from ..calibration.cli import register_capture
 from ..common.requirements import require_ros
 from ..recording.cli import record, replay
 from .description import BringupMode, HandOff, Options, describe
+from .local_socket import ask
 
 if TYPE_CHECKING:
     from manipapy_msgs.msg import MotionRequest
 
     from ..client.robot import RobotClient
-    from ..client.state_report import StateReport
 
 Namespace = Annotated[str, typer.Option(help="Namespace of the robot.")]
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
@@ -236,32 +238,43 @@ def state(
     """
     if watch and as_json:
         raise InputError("--watch draws a table; leave out --json, or call `manipapy state --json` repeatedly")
+    from ..client.state_text import state_text
+
+    if watch:
+        with suppress(KeyboardInterrupt):
+            _watch(namespace)
+        return
+    with progress("looking for the arm"):
+        found = ask(namespace, "state") or _state_over_ros(namespace)
+    if as_json:
+        print_json(found)
+    else:
+        print(state_text(found, colour=sys.stdout.isatty()))
+
+
+def _state_over_ros(namespace: str) -> dict[str, Any]:
     require_ros()
     from ..client.session import RosSession
     from ..client.state_report import StateReport
 
     with RosSession("manipapy", namespace) as session:
-        report = StateReport(session)
-        if watch:
-            with suppress(KeyboardInterrupt):
-                _watch(report)
-            return
-        with progress("looking for the arm"):
-            found = report.data() if as_json else report.text()
-        if as_json:
-            print_json(found)
-        else:
-            typer.echo(found)
+        return StateReport(session).data()
 
 
-def _watch(report: StateReport) -> None:
+def _watch(namespace: str) -> None:
     """Show the state again and again, in place."""
+    require_ros()
     from rich.live import Live
     from rich.text import Text
 
-    with Live(console=console(), refresh_per_second=5) as live:
+    from ..client.session import RosSession
+    from ..client.state_report import StateReport
+    from ..client.state_text import state_text
+
+    with RosSession("manipapy", namespace) as session, Live(console=console(), refresh_per_second=5) as live:
+        report = StateReport(session)
         while True:
-            live.update(Text.from_ansi(report.text()))
+            live.update(Text.from_ansi(state_text(report.data(), colour=True)))
 
 
 def teleop(
@@ -336,6 +349,9 @@ def _numbers(words: list[str]) -> list[float]:
 
 def _arm_command(namespace: str, name: str) -> str:
     """Send a command to whichever controller the arm has; returns its answer."""
+    answer = ask(namespace, name)
+    if answer is not None:
+        return str(answer)
     require_ros()
     from ..client.session import RosSession
     from ..client.stop_client import StopClient

@@ -23,6 +23,7 @@ from manipapy_core.errors import InputError, ManipapyError
 
 from ..client.session import GivenUp, NoAnswer, Refused, RosSession
 from .description import Bringup, NodeSpec
+from .local_commands import LocalCommands
 from .managed_process import ManagedProcess, stop_all
 
 TRANSITION_TIMEOUT = 300.0
@@ -277,7 +278,8 @@ def run_bringup(
             supervisor.start()
             log(f"up: {', '.join(bringup.full_name(node.executable) for node in bringup.nodes)}")
             log(f"trajectories go to {bringup.full_name(bringup.trajectory_action)}; Ctrl-C ends everything")
-            supervisor.supervise(seconds)
+            with LocalCommands(supervisor.client).served():
+                supervisor.supervise(seconds)
         except GivenUp:
             log("stopped before everything was up")
         except NodeDied as death:

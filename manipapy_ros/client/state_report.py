@@ -1,11 +1,9 @@
-"""State of a running robot as `manipapy state` prints it: joints, tip and controller."""
+"""State of a running robot for `manipapy state`: joints, tip and controller."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
 from manipapy_msgs.msg import ControllerStatus
 from manipapy_msgs.srv import ComputeFK
 from sensor_msgs.msg import JointState
@@ -17,19 +15,16 @@ from .session import TIMEOUT, NoAnswer
 if TYPE_CHECKING:
     from .session import RosSession
 
-COLOURS = {
-    ControllerStatus.OK: ("ok", "green"),
-    ControllerStatus.SLOW: ("slow", "yellow"),
-    ControllerStatus.HOLD: ("hold", "yellow"),
-    ControllerStatus.STOP: ("stop", "red"),
-}
-"""Verdicts of the guard: word and colour."""
+VERDICTS = {getattr(ControllerStatus, name): name.lower() for name in ("OK", "SLOW", "HOLD", "STOP")}
 STATUS_TIMEOUT = 1.5
 """Longest time between two messages of our controller [s]."""
 NO_CONTROLLER = 0.3
 """Without a publisher of its status for so long after model_server has answered, there is no controller of ours [s]."""
 STATUS, FORWARD = "controller/status", "model_server/compute_fk"
-TITLES = ("joint", "position [rad or m]", "velocity [per s]", "effort [N m or N]")
+STATUS_FIELDS = (
+    *("check", "reason", "law", "phase", "rate"),
+    *("jitter_p99", "work_p99", "tracking_error", "tracking_joint"),
+)
 
 
 class StateReport:
@@ -49,14 +44,12 @@ class StateReport:
         client.service_client(ComputeFK, FORWARD)
         self._status: ControllerStatus | None = None
 
-    def text(self) -> str:
-        """Current state as a table, with colours for a terminal."""
-        state, pose, status = self._current()
-        tip = typer.style(str(pose), fg="yellow") if isinstance(pose, NoAnswer) else _pose_line(pose)
-        return "\n".join([f"{self._client.namespace}/joint_states", *_rows(state), tip, *_status_lines(status)])
-
     def data(self) -> dict[str, Any]:
-        """The same as data: SI units, quaternion x y z w."""
+        """Current state: SI units, quaternion x y z w.
+
+        Raises:
+            NoAnswer: There are no joint states.
+        """
         state, pose, status = self._current()
         joints = {name: list(getattr(state, name)) for name in ("position", "velocity", "effort")}
         tip: dict[str, Any] = {"error": str(pose) if isinstance(pose, NoAnswer) else pose.message}
@@ -66,14 +59,20 @@ class StateReport:
             tip |= {"position": [p.x, p.y, p.z], "quaternion": [o.x, o.y, o.z, o.w]}
         controller = None
         if status is not None:
-            names = ("check", "reason", "law", "phase", "rate", "jitter_p99", "work_p99", "tracking_error")
-            controller = {"guard": COLOURS.get(status.verdict, (str(status.verdict), ""))[0]}
-            controller |= {name: getattr(status, name) for name in names}
-        return {"joint_names": list(state.name), **joints, "tip": tip, "controller": controller}
+            controller = {"guard": VERDICTS.get(status.verdict, str(status.verdict))}
+            controller |= {name: getattr(status, name) for name in STATUS_FIELDS}
+        known = {"topic": self._states.topic, "joint_names": list(state.name), **joints}
+        return {**known, "tip": tip, "controller": controller}
+
+    def destroy(self) -> None:
+        """Unsubscribes."""
+        self._states.destroy()
+        self._statuses.destroy()
 
     def _current(self) -> tuple[JointState, ComputeFK.Response | NoAnswer, ControllerStatus | None]:
         """Joint state, pose of the tip, status of our controller if there is one."""
         state: JointState | None = None
+        self._status = None  # of a controller that has died, an old one would be left
 
         def arrived() -> bool:
             nonlocal state
@@ -93,37 +92,3 @@ class StateReport:
     def _has_status(self) -> bool:
         self._status = self._statuses.newest() or self._status
         return self._status is not None
-
-
-def _rows(state: JointState) -> list[str]:
-    """Lines of the table of joints."""
-    columns: Sequence[Sequence[float]] = (state.position, state.velocity, state.effort)
-    rows = [TITLES]
-    for i, name in enumerate(state.name):
-        rows.append((name, *(f"{values[i]:+.4f}" if i < len(values) else "" for values in columns)))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(TITLES))]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
-
-
-def _pose_line(answer: ComputeFK.Response) -> str:
-    if not answer.success:
-        return str(answer.message)
-    pose = answer.poses[0]
-    p, o = pose.pose.position, pose.pose.orientation
-    return (
-        f"{answer.link_names[0]} in {pose.header.frame_id}: {p.x:+.4f} {p.y:+.4f} {p.z:+.4f} m, "
-        f"quaternion {o.x:+.4f} {o.y:+.4f} {o.z:+.4f} {o.w:+.4f}"
-    )
-
-
-def _status_lines(status: ControllerStatus | None) -> list[str]:
-    if status is None:
-        return ["no controller of manipapy: trajectories go to ros2_control or to a mock"]
-    word, colour = COLOURS.get(status.verdict, (str(status.verdict), "red"))
-    reason = f" by {status.check}: {status.reason}" if status.reason else ""
-    return [
-        f"guard {typer.style(word, fg=colour, bold=True)}{reason}",
-        f"{status.law}, {status.phase}; {status.rate:.0f} Hz, jitter p99 {status.jitter_p99:.0f} us, "
-        f"work p99 {status.work_p99:.0f} us; largest error {1e3 * status.tracking_error:.3f} mrad or mm "
-        f"({status.tracking_joint})",
-    ]

@@ -38,6 +38,7 @@ WITHOUT_LOOP = {
         "heartbeat",
         "interfaces",
         "lean_executor",
+        "local_socket",
         "mock_hardware",
         "model_server",
         "model_server_services",
