@@ -1,12 +1,13 @@
 """The node `viewer`: the arm, its goal, the scene and all markers on a web page, with buttons that plan, move and jog.
 
-Subscribes to `joint_states`, `controller/status`, `controller/controller_state`, `servo/status`, the planner's world,
-the true poses of simulated objects, and the markers of planner, perception and capability; while their switches are on,
-to a camera image and a point cloud. Links to the pages of other robots come from `/diagnostics`. With the page's switch
-Servo the arm follows the gizmo: its poses go to `servo/pose_target`, jogs to `servo/twist` and `servo/joint_jog`. Law,
-gains and speed are set through the parameters of the controller, boxes are added to the simulation and to the planner's
-world. The page is served on this machine only, unless the parameter host names another address, and only to visitors
-with the token in the address that the node prints. With `read_only` it has neither buttons nor links.
+Subscribes to `joint_states`, `controller/status`, the `controller_state` of our controller or of ros2_control's,
+`servo/status`, the planner's world, the true poses of simulated objects, and the markers of planner, perception and
+capability; while their switches are on, to a camera image and a point cloud. Links to the pages of other robots come
+from `/diagnostics`. With the page's switch Servo the arm follows the gizmo: its poses go to `servo/pose_target`, and
+jogs to `servo/twist` and `servo/joint_jog`. Law, gains and speed are set through the parameters of the controller,
+boxes are added to the simulation and to the planner's world. The page is served on this machine only, unless the
+parameter host names another address, and only to visitors with the token in the address that the node prints. With
+`read_only` it has neither buttons nor links.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from manipapy_core.typing import Array
 from ..client.goal_text import plan_text
 from ..client.planner import PlannerClient
 from ..client.session import RosSession
-from ..client.stop_client import StopClient
+from ..client.stop_client import CONTROLLERS, StopClient
 from ..common import qos
 from ..common.conversions import positions_by_name, to_seconds
 from ..common.diagnostics import DiagnosticReport, Level
@@ -132,9 +133,10 @@ class ViewerNode(ManagedNode):
         self._states: PolledSubscription[JointState] = self.own(
             PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
         )
-        self._errors: PolledSubscription[JointTrajectoryControllerState] = self.own(
-            PolledSubscription(self, JointTrajectoryControllerState, "controller/controller_state", qos.NEWEST)
-        )
+        self._errors: list[PolledSubscription[JointTrajectoryControllerState]] = [
+            self.own(PolledSubscription(self, JointTrajectoryControllerState, f"{name}/controller_state", qos.NEWEST))
+            for name in CONTROLLERS
+        ]
         self.own(self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST))
         self.own(self.create_subscription(ServoStatus, "servo/status", self._on_servo_status, qos.NEWEST))
         self._others = self.own(OtherPages(self, self._view.url))
@@ -171,20 +173,21 @@ class ViewerNode(ManagedNode):
             if not self.values["read_only"]:  # the other pages may have buttons
                 self._view.status.show_links(self._others.addresses())
             self._topics.update()
-            state, errors = self._states.newest(), self._errors.newest()
+            state, errors = self._states.newest(), [reader.newest() for reader in self._errors]
             if not self._view.watched and self._shown_once:
                 continue
             if state is not None:
                 self._show(positions_by_name(state, self._chain.joint_names))
-            if errors is not None and len(errors.error.positions):
-                largest = float(np.abs(errors.error.positions).max())
-                self._view.status.plot_tracking(to_seconds(errors.header.stamp), largest)
+            for message in errors:
+                if message is not None and len(message.error.positions):
+                    largest = float(np.abs(message.error.positions).max())
+                    self._view.status.plot_tracking(to_seconds(message.header.stamp), largest)
 
     def _show(self, q: Array) -> None:
         self._view.show(q)
         if not self._shown_once:
             self._view.goal.set_goal(q)
-            self._view.status.show_text("no status from the controller yet")
+            self._view.status.show_text("no status from a controller of manipapy")
             self._shown_once = True
 
     def _show_world(self) -> None:

@@ -26,7 +26,6 @@ FLAGS = (
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--remote-debugging-port=0",
-    "--window-size=1280,800",
 )
 PATIENCE = 60.0
 """[s]"""
@@ -42,16 +41,17 @@ class Browser:
 
     Args:
         url: Of the page.
+        size: Of the window, width and height [pixels].
     """
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, *, size: tuple[int, int] = (1280, 800)):
         from websockets.sync.client import connect
 
         program = chromium()
         assert program is not None
         self._profile = tempfile.TemporaryDirectory(prefix="manipapy-browser-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
-            [program, *FLAGS, f"--user-data-dir={self._profile.name}", url],
+            [program, *FLAGS, f"--window-size={size[0]},{size[1]}", f"--user-data-dir={self._profile.name}", url],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from draw.browser import Browser
-from manipapy_core.draw.web_view import CAMERA, LOOK_AT
+from manipapy_core import Robot
+from manipapy_core.draw.web_view import FIELD_OF_VIEW, camera_for
 
-FIELD_OF_VIEW = np.radians(75.0)
-"""Of viser's camera, vertical."""
+CAMERA, LOOK_AT = camera_for(Robot.from_urdf("ur5").chain("base_link", "tool0"))
 SHAFT = 0.6
 """Share of the size of a gizmo at which the shafts of its arrows are taken."""
 
@@ -19,8 +19,8 @@ def pixel_of(browser: Browser, point: np.ndarray) -> tuple[float, float]:
         "(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
         " return [r.x, r.y, r.width, r.height]; })()"
     )
-    eye = np.array(CAMERA)
-    forward = np.array(LOOK_AT) - eye
+    eye = CAMERA
+    forward = LOOK_AT - eye
     forward /= np.linalg.norm(forward)
     right = np.cross(forward, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)
