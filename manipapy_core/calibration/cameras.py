@@ -71,7 +71,7 @@ def calibrate_camera(
     """
     names = checked_names(images, names)
     require_one_size(images, names)
-    seen = []
+    seen: list[BoardView | None] = []
     for image in images:
         progress(len(seen), len(images))
         seen.append(board.detect(image))

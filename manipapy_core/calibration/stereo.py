@@ -78,7 +78,7 @@ def calibrate_stereo(
         [image for pair in pairs for image in pair],
         [f"the {side} image of {name}" for name in names for side in ("left", "right")],
     )
-    found = []
+    found: list[tuple[BoardView | None, BoardView | None]] = []
     for left_image, right_image in pairs:
         progress(len(found), len(pairs))
         found.append((board.detect(left_image), board.detect(right_image)))

@@ -227,8 +227,8 @@ class ArmView:
 
 def camera_for(chain: Chain) -> tuple[Array, Array]:
     """Position and target of a camera that shows a whole arm [m], shape (3,) each."""
-    bounds = (np.clip(bound, -np.pi, np.pi) for bound in (chain.limits.lower, chain.limits.upper))
-    q = np.random.default_rng(0).uniform(*bounds, (200, chain.n))
+    lower, upper = (np.clip(bound, -np.pi, np.pi) for bound in (chain.limits.lower, chain.limits.upper))
+    q = np.random.default_rng(0).uniform(lower, upper, (200, chain.n))
     reach = float(np.linalg.norm(kinematics.forward(chain, q)[:, :3, 3], axis=1).max())
     size = min(max(reach, SMALLEST), LARGEST) / USUAL_REACH
     return size * np.array(CAMERA), size * np.array(LOOK_AT)

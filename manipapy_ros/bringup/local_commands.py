@@ -8,7 +8,7 @@ from typing import Any
 from ..client.session import RosSession
 from ..client.state_report import StateReport
 from ..client.stop_client import StopClient
-from .local_socket import LocalSocket
+from .local_socket import Handler, LocalSocket
 
 IDLE = 30.0
 """Joint states are subscribed to until so long after the last question for them [s]."""
@@ -29,7 +29,7 @@ class LocalCommands:
 
     def served(self) -> LocalSocket:
         """A socket with these commands."""
-        handlers = {"hold": self._stop.hold, "reset": self._stop.reset, "state": self.state}
+        handlers: dict[str, Handler] = {"hold": self._stop.hold, "reset": self._stop.reset, "state": self.state}
         return LocalSocket(self._session.namespace, handlers)
 
     def state(self) -> dict[str, Any]:

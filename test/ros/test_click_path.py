@@ -1,6 +1,7 @@
 """The page of a running arm as a person uses it: drag the gizmo, Plan, Move, and the arm is there; then servo.
 
-The mock is quick and in every run; the simulated arm at 1 kHz is among the slow tests.
+The browser draws without a graphics card, a frame in seconds beside other tests: its tests are among the slow ones, and
+so are those of the simulated arm at 1 kHz. `test/draw/test_arm_view.py` clicks in every run.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ LEAST_RATE = 20.0
 """Updates of the arm on the page per second [Hz]."""
 WINDOW = (960, 600)
 """Small, because without a graphics card the time of a frame grows with it [pixels]."""
+PATIENCE = 300.0
+"""For the browser [s]."""
 DRAGGED = 0.12
 """[m]"""
 TRIES = 4
@@ -60,9 +63,10 @@ def used(request, domain, peer):
         assert running.end() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt install chromium")
 def test_drag_plan_move_and_servo(used):
-    with Browser(used.address, size=WINDOW) as browser:
+    with Browser(used.address, size=WINDOW, patience=PATIENCE) as browser:
         browser.wait_for(lambda: "shoulder_pan" in browser.text, "the page")
         browser.wait_for(lambda: browser.evaluate("!!document.querySelector('canvas')"), "the scene")
         time.sleep(2.0)  # the first frames
