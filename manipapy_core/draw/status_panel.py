@@ -151,7 +151,7 @@ class _Plot:
             (np.array([-SHOWN_SECONDS, 0.0]), *(np.zeros(2) for _ in labels), np.array([0.0, 1.0])),
             series=(uplot.Series(label="s"), *curves, floor),
             scales={"x": uplot.Scale(time=False, range=(-SHOWN_SECONDS, 0.0))},
-            axes=(uplot.Axis(size=32, font="11px sans-serif"), uplot.Axis(size=46, font="11px sans-serif")),
+            axes=(uplot.Axis(size=32, font="11px sans-serif"), uplot.Axis(size=56, font="11px sans-serif")),
             legend=uplot.Legend(show=False),
             padding=(6, 10, 0, 0),
             height=HEIGHT,
