@@ -66,8 +66,15 @@ PARAMETERS = (
     Param("rate", 30.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
     Param("speed", 0.5, "Share of the limits used by motions from the page", minimum=0.01, maximum=1.0, live=True),
 )  # fmt: skip
-KNOWN, PERCEIVED_LAYER, CARRIED = "Known objects", "Perceived obstacles", "Carried objects"
-"""Layers of the planner's world."""
+KNOWN, KNOWN_OF_SCENE = "Known objects", "Known objects of the scene"
+PERCEIVED_LAYER, CARRIED = "Perceived obstacles", "Carried objects"
+WORLD_LAYERS = {
+    KNOWN: (True, "Objects that the planner was told of"),
+    KNOWN_OF_SCENE: (False, "Those that the simulation has as well: they would hide its colours"),
+    PERCEIVED_LAYER: (True, "Obstacles from cameras, as the planner avoids them"),
+    CARRIED: (True, "Attached to a link"),
+}
+"""Layers of the planner's world: whether they are shown at first, and what is drawn."""
 SIMULATED_FRAME = "world"
 """Of the poses of simulated objects."""
 SHORTEST_PAUSE = 1e-3
@@ -125,9 +132,8 @@ class ViewerNode(ManagedNode):
                 warn=self.get_logger().warning,
             )
         )
-        self._view.layers.add(KNOWN, hint="Objects that the planner was told of")
-        self._view.layers.add(PERCEIVED_LAYER, hint="Obstacles from cameras, as the planner avoids them")
-        self._view.layers.add(CARRIED, hint="Attached to a link")
+        for name, (visible, hint) in WORLD_LAYERS.items():
+            self._view.layers.add(name, visible=visible, hint=hint)
         image, points = str(values["image_topic"]), str(values["points_topic"])
         self._topics = self.own(TopicLayers(self, self._view, model.chain.base, image, points))
         self._states: PolledSubscription[JointState] = self.own(
@@ -141,6 +147,7 @@ class ViewerNode(ManagedNode):
         self.own(self.create_subscription(ServoStatus, "servo/status", self._on_servo_status, qos.NEWEST))
         self._others = self.own(OtherPages(self, self._view.url))
         self._drawn, self._drawn_names = WorldSnapshot(), dict[str, str]()
+        self._drawn_scene = frozenset[str]()
         self._motion_speed: float | None = None
         self._shown_once = False
         # Printed whatever the log level is.
@@ -191,21 +198,23 @@ class ViewerNode(ManagedNode):
             self._shown_once = True
 
     def _show_world(self) -> None:
-        world = self._world.snapshot()
-        if world is self._drawn:
+        world, scene = self._world.snapshot(), self._topics.scene_names
+        if world is self._drawn and scene == self._drawn_scene:
             return
-        layers = {name: PERCEIVED_LAYER if name.startswith(PERCEIVED) else KNOWN for name in world.objects}
+        layers = dict.fromkeys(world.objects, KNOWN) | dict.fromkeys(scene & set(world.objects), KNOWN_OF_SCENE)
+        layers |= {name: PERCEIVED_LAYER for name in world.objects if name.startswith(PERCEIVED)}
         layers |= dict.fromkeys(world.attached, CARRIED)
+        moved = {name for name, layer in layers.items() if self._drawn_names.get(name, layer) != layer}
         stamp = self.get_clock().now().to_msg()
-        for layer in (KNOWN, PERCEIVED_LAYER, CARRIED):
+        for layer in WORLD_LAYERS:
             changed = WorldSnapshot(
-                _changed(world.objects, self._drawn.objects, layers, layer),
-                _changed(world.attached, self._drawn.attached, layers, layer),
+                _changed(world.objects, self._drawn.objects, layers, layer, moved),
+                _changed(world.attached, self._drawn.attached, layers, layer, moved),
             )
             gone = [name for name, old in self._drawn_names.items() if old == layer and layers.get(name) != layer]
             markers = world_markers(changed, [*gone, *changed.objects, *changed.attached], self._chain.base, stamp)
             self._view.markers.take(layer, markers.markers, self._view.layers[layer], grown_by=GROWN)
-        self._drawn, self._drawn_names = world, layers
+        self._drawn, self._drawn_names, self._drawn_scene = world, layers, scene
 
     def diagnose(self) -> DiagnosticReport:
         """Address of the page, and whether the planner's world is up to date."""
@@ -271,9 +280,15 @@ class ViewerNode(ManagedNode):
         return self._stop_client.hold()
 
 
-def _changed(items: Mapping[str, Any], drawn: Mapping[str, Any], layers: dict[str, str], layer: str) -> dict[str, Any]:
-    """Objects of a layer that are not drawn as they are now."""
-    return {name: item for name, item in items.items() if layers[name] == layer and drawn.get(name) is not item}
+def _changed(
+    items: Mapping[str, Any], drawn: Mapping[str, Any], layers: dict[str, str], layer: str, moved: set[str]
+) -> dict[str, Any]:
+    """Objects of a layer that are not drawn there as they are now; `moved` are new in their layer."""
+    return {
+        name: item
+        for name, item in items.items()
+        if layers[name] == layer and (name in moved or drawn.get(name) is not item)
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from manipapy_msgs.msg import CollisionForecast, CollisionObject, PolytopeArray,
 from manipapy_msgs.srv import ChangeWorld
 from octomap_msgs.msg import Octomap
 from sensor_msgs.msg import JointState, PointCloud2, PointField
+from visualization_msgs.msg import Marker, MarkerArray
 
 from draw.page_socket import PageSocket
 from manipapy_core import Robot, kinematics, lie
@@ -145,6 +146,17 @@ def test_a_box_added_through_the_planner_changes_polytopes_and_page(followed, st
     followed.change(Request.ATTACH, at=[0.0, 0.0, 0.06], **cup)
     peer.wait_for(lambda: when_drawn(page, "cup", "tool0") is not None, "the cup in the frame of its link")
     followed.change(Request.REMOVE, id="cup")
+    # Once the simulation has the wall as well, it has a layer of its own, which does not hide the scene.
+    truth = peer.node.create_publisher(MarkerArray, f"{NAMESPACE}/sim_bridge/ground_truth", qos.STATE)
+    marker = Marker(ns="wall", type=Marker.CUBE, action=Marker.ADD)
+    marker.header.frame_id, marker.pose.orientation.w = "base_link", 1.0
+    marker.scale.x, marker.scale.y, marker.scale.z, marker.color.a = 0.1, 0.1, 0.1, 1.0
+
+    def is_apart() -> bool:
+        truth.publish(MarkerArray(markers=[marker]))
+        return any(b"/arm/base_link/known_objects_of_the_scene/" in text for _, text in page.messages())
+
+    peer.wait_for(is_apart, "the wall in the layer of known objects of the scene")
     page.close()
     assert viewer.stop() == 0
 
