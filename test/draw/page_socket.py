@@ -28,6 +28,13 @@ class PageSocket:
             additional_headers={"Cookie": f"manipapy_token_{page.rpartition(':')[2]}={token}"},
             max_size=None,
         )
+        # A visitor counts once its camera is known.
+        import msgspec
+
+        camera = {"wxyz": (1.0, 0.0, 0.0, 0.0), "position": (1.0, 1.0, 1.0), "look_at": (0.0, 0.0, 0.0)}
+        camera |= {"up_direction": (0.0, 0.0, 1.0), "fov": 1.0, "near": 0.01, "far": 100.0}
+        camera |= {"type": "ViewerCameraMessage", "image_height": 600, "image_width": 800}
+        self._socket.send(msgspec.msgpack.encode(camera))
         self._received: list[tuple[float, bytes]] = []
         self._thread = threading.Thread(target=self._receive, daemon=True)
         self._thread.start()
