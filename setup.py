@@ -142,7 +142,7 @@ setup(
     ],
     extras_require=EXTRAS,
     entry_points={
-        "console_scripts": ["manipapy = manipapy_core.cli:main"],
+        "console_scripts": ["manipapy = manipapy_ros.quick:main"],
         "manipapy.commands": [
             "capability = manipapy_core.cli.capability:register",
             "ros = manipapy_ros.bringup.cli:register",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,3 +13,6 @@ Array: TypeAlias = NDArray[np.float64]
 
 AnyArray: TypeAlias = NDArray[Any]
 """Numbers of any type, also on a GPU."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how much is done and how much there is to do."""

@@ -37,7 +37,7 @@ GROWTH = 1.1
 HOME = (0.0, -1.57, 1.57, -1.57, -1.57, 0.0)
 NAMES = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 JOINTS = tuple(f"{name}_joint" for name in NAMES)
-MANIPAPY = (sys.executable, "-c", "from manipapy_core.cli import main; main()")
+MANIPAPY = (sys.executable, "-c", "from manipapy_ros.quick import main; main()")
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,8 @@ class Demo:
         self._wait_for_controller(recorder)
         if self.options.perception:
             self._wait_for_cameras()
-        self.report(f"{robot.name} on a table in PyBullet, {self.law} at 1 kHz; see `manipapy state`")
+        engine = self.options.simulator or "mujoco"
+        self.report(f"{robot.name} on a table in {engine}, {self.law} at 1 kHz; see `manipapy state`")
         table = ProgressTable(self.console, f"{self.options.robot}, {self.law}", recorder)
         posed = self._tour(chain, home, arm, recorder, table)
         self._draw(recorder, robot.name, chain, posed)

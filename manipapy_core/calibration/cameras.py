@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..perception.stereo.camera import Camera
 from ..perception.stereo.images import AnyImage, BadImage, opencv
-from ..typing import Array
+from ..typing import Array, Progress
 from .boards import Board, BoardView
 from .problems import BadCalibrationSet, SetProblem, distinct_views, list_of, require_distinct
 
@@ -51,12 +51,19 @@ class CameraCalibration:
         return "\n".join([*rows, *(f"warning: {warning}" for warning in self.warnings)])
 
 
-def calibrate_camera(images: Sequence[AnyImage], board: Board, names: Sequence[str] = ()) -> CameraCalibration:
+def calibrate_camera(
+    images: Sequence[AnyImage],
+    board: Board,
+    names: Sequence[str] = (),
+    *,
+    progress: Progress = lambda done, total: None,
+) -> CameraCalibration:
     """Calibrate one camera.
 
     Args:
         images: Of one board at different places, distances and tilts, all of one size.
         names: Of the images, for messages; their numbers if not given.
+        progress: Called with the number of images searched for the board, and of all.
 
     Raises:
         BadCalibrationSet: The set gives no trustworthy result; `problem` says why.
@@ -64,7 +71,11 @@ def calibrate_camera(images: Sequence[AnyImage], board: Board, names: Sequence[s
     """
     names = checked_names(images, names)
     require_one_size(images, names)
-    seen = [board.detect(image) for image in images]
+    seen: list[BoardView | None] = []
+    for image in images:
+        progress(len(seen), len(images))
+        seen.append(board.detect(image))
+    progress(len(seen), len(images))
     views = {name: view for name, view in zip(names, seen) if view is not None}
     warnings = [f"no board found in {list_of([name for name in names if name not in views])}"]
     warnings = warnings if len(views) < len(images) else []

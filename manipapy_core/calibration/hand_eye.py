@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..geometry.shapes import pose_matrix
 from ..perception.stereo.camera import Camera
 from ..perception.stereo.images import AnyImage
-from ..typing import Array
+from ..typing import Array, Progress
 from .boards import Board, BoardView
 from .closed_forms import start_values
 from .consistency import require_consistent_views, require_rotation
@@ -100,12 +100,20 @@ class HandEyeCalibration:
         return "\n".join([*rows, *(f"warning: {warning}" for warning in self.warnings)])
 
 
-def calibrate_hand_eye(views: Sequence[HandEyeView], board: Board, camera: Camera, setup: Setup) -> HandEyeCalibration:
+def calibrate_hand_eye(
+    views: Sequence[HandEyeView],
+    board: Board,
+    camera: Camera,
+    setup: Setup,
+    *,
+    progress: Progress = lambda done, total: None,
+) -> HandEyeCalibration:
     """Pose of the camera in the hand or in the base.
 
     Args:
         views: The board from many directions: the hand turned about at least two axes, 15 views or more.
         camera: Its calibration; images are raw ones, unless K is also that of the rectified ones.
+        progress: Called with the number of images searched for the board, and of all.
 
     Raises:
         BadCalibrationSet: The set gives no trustworthy result; `problem` says why.
@@ -117,7 +125,7 @@ def calibrate_hand_eye(views: Sequence[HandEyeView], board: Board, camera: Camer
             f"a chessboard of {board.columns} × {board.rows} inner corners looks the same upside down",
             "use one with an odd and an even number of corners, or a ChArUco board",
         )
-    names, poses, seen = _detected(views, board, camera)
+    names, poses, seen = _detected(views, board, camera, progress)
     warnings = []
     if len(names) < len(views):
         missing = [name for name in _names(views) if name not in names]
@@ -164,10 +172,11 @@ def _names(views: Sequence[HandEyeView]) -> list[str]:
 
 
 def _detected(
-    views: Sequence[HandEyeView], board: Board, camera: Camera
+    views: Sequence[HandEyeView], board: Board, camera: Camera, progress: Progress
 ) -> tuple[list[str], list[Array], list[BoardView]]:
     names, poses, seen = [], [], []
-    for name, view in zip(_names(views), views):
+    for number, (name, view) in enumerate(zip(_names(views), views)):
+        progress(number, len(views))
         shape = np.shape(view.image)
         if (shape[1], shape[0]) != (camera.width, camera.height):
             raise InputError(
@@ -180,6 +189,7 @@ def _detected(
             names.append(name)
             poses.append(T)
             seen.append(found)
+    progress(len(views), len(views))
     if not names:
         raise BadCalibrationSet(
             SetProblem.TOO_FEW_VIEWS,

@@ -10,7 +10,7 @@ import numpy as np
 from .. import lie
 from ..perception.stereo.camera import Camera, StereoModel
 from ..perception.stereo.images import AnyImage, opencv
-from ..typing import Array
+from ..typing import Array, Progress
 from .boards import Board, BoardView
 from .cameras import checked_names, opencv_points, require_one_size, require_residual, solve_camera
 from .problems import BadCalibrationSet, SetProblem, distinct_views, list_of, require_distinct, rotation_angle
@@ -56,13 +56,18 @@ class StereoCalibration:
 
 
 def calibrate_stereo(
-    pairs: Sequence[tuple[AnyImage, AnyImage]], board: Board, names: Sequence[str] = ()
+    pairs: Sequence[tuple[AnyImage, AnyImage]],
+    board: Board,
+    names: Sequence[str] = (),
+    *,
+    progress: Progress = lambda done, total: None,
 ) -> StereoCalibration:
     """Calibrate both cameras and their relative pose.
 
     Args:
         pairs: Left and right images, taken together, of one board at different places and tilts.
         names: Of the pairs, for messages; their numbers if not given.
+        progress: Called with the number of pairs searched for the board, and of all.
 
     Raises:
         BadCalibrationSet: The set gives no trustworthy result; `problem` says why.
@@ -73,7 +78,11 @@ def calibrate_stereo(
         [image for pair in pairs for image in pair],
         [f"the {side} image of {name}" for name in names for side in ("left", "right")],
     )
-    found = [(board.detect(left), board.detect(right)) for left, right in pairs]
+    found: list[tuple[BoardView | None, BoardView | None]] = []
+    for left_image, right_image in pairs:
+        progress(len(found), len(pairs))
+        found.append((board.detect(left_image), board.detect(right_image)))
+    progress(len(found), len(pairs))
     both = {n: _common(left, right) for n, (left, right) in enumerate(found) if left is not None and right is not None}
     both = {number: pair for number, pair in both.items() if len(pair[0].ids) >= 6}
     warnings = []

@@ -19,7 +19,7 @@ from ..geometry import Checker
 from ..motion import PlanResult, plan
 from ..perception.points.self_filter import SelfFilter
 from ..perception.stereo.camera import Camera
-from ..typing import Array
+from ..typing import Array, Progress
 from .boards import Board
 from .hand_eye import MIN_VIEWS, Setup, robot_poses
 from .refinement import Problem, information
@@ -73,6 +73,7 @@ def plan_visits(
     distances: tuple[float, float] | None = None,
     speed: float = 0.3,
     timeout: float = 5.0,
+    progress: Progress = lambda done, total: None,
 ) -> VisitPlan:
     """Choose poses and plan the motions between them.
 
@@ -86,6 +87,7 @@ def plan_visits(
         distances: Nearest and farthest of the board from the camera [m]; by its size in the image if not given.
         speed: Share of the velocity and acceleration limits.
         timeout: For each motion [s].
+        progress: Called with the number of candidates tried, and of all.
 
     Raises:
         InputError: Fewer poses than a calibration needs can be reached.
@@ -98,7 +100,9 @@ def plan_visits(
     shadows = SelfFilter(checker.body, padding=0.0)
     rng = np.random.default_rng(seed)
     reachable: list[tuple[Array, Array, Array]] = []
-    for B in itertools.islice(sampled_views(board, camera, rng, distances=distances), CANDIDATES):
+    candidates = itertools.islice(sampled_views(board, camera, rng, distances=distances), CANDIDATES)
+    for number, B in enumerate(candidates):
+        progress(number, CANDIDATES)
         A = X @ B @ lie.inverse(Y)
         T = lie.inverse(A) if setup is Setup.ON_HAND else A
         found = ik.solve(chain, T, q_seed=q)

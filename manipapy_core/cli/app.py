@@ -10,6 +10,7 @@ import typer
 
 from ..errors import InputError, ManipapyError, ModelError
 from .calibrate import calibrate
+from .json_text import print_json
 from .new_robot import new_robot
 from .options import (
     BaseLink,
@@ -21,9 +22,9 @@ from .options import (
     XacroArg,
     console,
     escape,
-    print_json,
     xacro_arguments,
 )
+from .progress import progress
 from .recordings import plot
 from .view import view
 
@@ -160,8 +161,9 @@ def srdf(
     for warning in model.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     chain = arm_chain(model, base or "", tip or "")
-    body = RobotBody.build(model, chain)
-    home = find_home(Checker(body, floor_world(chain, model)), gravity_in_base(model, chain))
+    with progress(f"checking which links of {model.name} can collide"):
+        body = RobotBody.build(model, chain)
+        home = find_home(Checker(body, floor_world(chain, model)), gravity_in_base(model, chain))
     print(srdf_text(semantics_of(model, chain, body.ignored, home)), end="")
 
 
@@ -175,7 +177,8 @@ def doctor(as_json: Json = False) -> None:
 
     colour = {CheckState.OK: "green", CheckState.ABSENT: "yellow", CheckState.PROBLEM: "bold red"}
     out = console()
-    findings = list(examine())
+    with progress("looking at this machine"):
+        findings = list(examine())
     if as_json:
         names = ("subject", "detail", "cure")
         print_json([{"state": item.state.value, **{name: getattr(item, name) for name in names}} for item in findings])

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..errors import InputError
-from .options import BaseLink, Json, PackagePath, TipLink, XacroArg, print_json, xacro_arguments
+from .json_text import print_json
+from .options import BaseLink, Json, PackagePath, TipLink, XacroArg, xacro_arguments
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..calibration import Board
@@ -97,7 +99,11 @@ def camera(
 
     files = image_files(folder)
     described = board_of(kind, corners, square, marker, dictionary)
-    found = calibrate_camera([read_image(path) for path in files], described, [path.name for path in files])
+    names = [path.name for path in files]
+    with progress(f"reading {folder}") as display:
+        images = [read_image(path) for path in files]
+        display.update(0, len(files), "looking for the board")
+        found = calibrate_camera(images, described, names, progress=display.update)
     path = output or folder / "camera.yaml"
     save_camera(found.camera, path, name)
     data = {"file": str(path), "residual": found.residual, "K": found.camera.K, "D": found.camera.D,
@@ -125,8 +131,10 @@ def stereo(
 
     listed = image_pairs(folder)
     described = board_of(kind, corners, square, marker, dictionary)
-    pairs = [(read_image(left), read_image(right)) for _, left, right in listed]
-    found = calibrate_stereo(pairs, described, [f"pair {name}" for name, _, _ in listed])
+    with progress(f"reading {folder}") as display:
+        pairs = [(read_image(left), read_image(right)) for _, left, right in listed]
+        display.update(0, len(pairs), "looking for the board")
+        found = calibrate_stereo(pairs, described, [f"pair {name}" for name, _, _ in listed], progress=display.update)
     place = output or folder
     place.mkdir(parents=True, exist_ok=True)
     for side, one in (("left", found.stereo.left), ("right", found.stereo.right)):
@@ -169,8 +177,10 @@ def hand_eye(
 
     described, where = board_of(kind, corners, square, marker, dictionary), setup_of(setup)
     arm = None if robot is None else _arm(robot, base, tip, package_path, xacro_arg)[1]
-    views = read_views(folder, arm)
-    found = calibrate_hand_eye(views, described, load_camera(camera_file or folder / "camera.yaml"), where)
+    with progress(f"reading {folder}") as display:
+        views, one = read_views(folder, arm), load_camera(camera_file or folder / "camera.yaml")
+        display.update(0, len(views), "looking for the board")
+        found = calibrate_hand_eye(views, described, one, where, progress=display.update)
     on_hand = setup == "hand"
     link = parent or (tip if on_hand else base) or ("" if arm is None else arm.tip if on_hand else arm.base)
     if not link:
@@ -221,13 +231,16 @@ def poses(
     from ..perception import CameraPose
 
     model, arm = _arm(robot, base, tip, package_path, xacro_arg)
-    checker = Checker(RobotBody.build(model, arm), floor_world(arm, model))
     guesses = [CameraPose.parse(f"guess {text}").T_parent_camera for text in (camera_guess, board_guess)]
-    found = plan_visits(
-        checker, find_home(checker, gravity_in_base(model, arm)), board_of(kind, corners, square, 0.0, "4X4_250"),
-        load_camera(camera_file), setup_of(setup), T_parent_camera=guesses[0], T_other_board=guesses[1], count=count,
-        seed=seed,
-    )  # fmt: skip
+    described, where, one = board_of(kind, corners, square, 0.0, "4X4_250"), setup_of(setup), load_camera(camera_file)
+    with progress(f"building the collision body of {model.name}") as display:
+        checker = Checker(RobotBody.build(model, arm), floor_world(arm, model))
+        home = find_home(checker, gravity_in_base(model, arm))
+        display.update(0, 0, "looking for poses that see the board")
+        found = plan_visits(
+            checker, home, described, one, where, T_parent_camera=guesses[0], T_other_board=guesses[1], count=count,
+            seed=seed, progress=display.update,
+        )  # fmt: skip
     write_visits(output, arm.joint_names, [visit.q for visit in found.visits])
     duration = sum(visit.motion.trajectory.duration for visit in found.visits if visit.motion.trajectory is not None)
     sigma = 1e3 * found.translation_sigma, float(np.degrees(found.rotation_sigma))

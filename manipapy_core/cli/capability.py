@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..errors import InputError
-from .options import Json, escape, print_json
+from .json_text import print_json
+from .options import Json, escape
+from .progress import progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,12 +78,12 @@ def build(
     with Progress(TextColumn("samples"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), rate) as bar:
         task = bar.add_task("samples", total=samples, rate="")
 
-        def progress(done: int, _: int) -> None:
+        def show_samples(done: int, _: int) -> None:
             bar.update(task, completed=done)
             speed = bar.tasks[0].speed
             bar.update(task, rate=f"{speed / 1e6:.2f} million/s" if speed else "")
 
-        found = build_map(plan, map_file, workers=workers, scheduler=scheduler, progress=progress)
+        found = build_map(plan, map_file, workers=workers, scheduler=scheduler, progress=show_samples)
     kind = f"{found.grid.dimensions} dimensions, {len(found.cell):,} of {found.grid.cells:,} cells met"
     print(f"{map_file}: {kind}, {found.memory / 1e6:.0f} MB in memory")
 
@@ -98,7 +100,8 @@ def query(
 
     found, _ = _load(robot, base, tip, map_file)
     T = np.array([_pose(text) for text in poses])
-    rows = list(zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T)))
+    with progress(f"checking {len(poses)} poses"):
+        rows = list(zip(poses, found.reachable(T, exact=True), found.quality(T), found.clearances(T), found.seeds(T)))
     if as_json:
         names = ("pose", "reachable", "quality", "self_distance", "seed")
         print_json([dict(zip(names, row)) for row in rows])
@@ -152,7 +155,8 @@ def place(
     )
     grasps = np.array([_pose(text) for text in poses])
     how: dict[str, Any] = {"combine": kinds[score], "step": step, "headings": headings}
-    places = place_base(found, grasps, ground, count=count, **how)
+    with progress("looking for places of the base"):
+        places = place_base(found, grasps, ground, count=count, **how)
     table = _table("x [m]", "y [m]", "heading [°]", "score", "joints for each pose [rad or m]")
     if as_json:
         names = ("x", "y", "heading", "score", "q")
@@ -166,11 +170,12 @@ def place(
         from ..draw import new_figure
         from ..draw.capability import draw_placements
 
-        figure = new_figure(figsize=(7, 6))
-        axes = figure.add_subplot(1, 1, 1)
-        colours = draw_placements(axes, score_floor(found, grasps, ground, **how), places)
-        figure.colorbar(colours, ax=axes, shrink=0.8, label="score, best heading")
-        figure.savefig(image, dpi=110)
+        with progress("drawing"):
+            figure = new_figure(figsize=(7, 6))
+            axes = figure.add_subplot(1, 1, 1)
+            colours = draw_placements(axes, score_floor(found, grasps, ground, **how), places)
+            figure.colorbar(colours, ax=axes, shrink=0.8, label="score, best heading")
+            figure.savefig(image, dpi=110)
     if not places:
         raise typer.Exit(1)
 
@@ -204,13 +209,15 @@ def show(
     heights, tilts = height or [0.3], tilt or [180.0, 90.0]
     figure = new_figure(figsize=(5.5 * len(tilts), 5 * len(heights)))
     kinds = {"penalised": value == "penalised", "clearance": value == "clearance"}
-    for row, z in enumerate(heights):
-        for column, angle in enumerate(tilts):
-            axes = figure.add_subplot(len(heights), len(tilts), row * len(tilts) + column + 1)
+    slices = [(z, angle) for z in heights for angle in tilts]
+    with progress("drawing slices") as display:
+        for number, (z, angle) in enumerate(slices):
+            display.update(number, len(slices))
+            axes = figure.add_subplot(len(heights), len(tilts), number + 1)
             colours = draw_map_slice(axes, found, height=z, tilt=radians(angle), **kinds)
             figure.colorbar(colours, ax=axes, shrink=0.8, label=value)
             axes.set_title(f"tilt {angle:g}°, z = {z:g} m")
-    figure.savefig(image, dpi=110)
+        figure.savefig(image, dpi=110)
     print(f"{image}: quality {found.best.min():.3g} to {found.best.max():.3g}")
 
 
@@ -226,7 +233,8 @@ def polytope(
 
     Example: `manipapy polytope ur5 0 -1.2 1.4 -0.7 0.5 2 --tip tool0 --kind force`
     """
-    from .. import polytopes  # loads Numba, which most commands do without
+    with progress("loading"):
+        from .. import polytopes  # loads Numba, which most commands do without
 
     makers: dict[str, tuple[Callable[..., Any], str]] = {
         "velocity": (polytopes.velocity_polytope, "m/s"),
@@ -240,7 +248,8 @@ def polytope(
     if len(joints) != chain.n:
         raise InputError(f"{len(joints)} joint positions; this arm has {chain.n}: {', '.join(chain.joint_names)}")
     make, unit = makers[kind]
-    found = make(chain, joints)
+    with progress("computing the polytope"):
+        found = make(chain, joints)
     if as_json:
         shape: dict[str, Any] = {"kind": kind, "unit": unit, "empty": bool(found.is_empty)}
         if not found.is_empty:
@@ -283,7 +292,8 @@ def _load(name: str, base: str | None, tip: str, path: Path) -> tuple[ReachMap, 
     from ..reachability import load_map
 
     _, chain = _arm(name, base, tip)
-    return load_map(path, chain), chain
+    with progress(f"reading {path}"):
+        return load_map(path, chain), chain
 
 
 def _outline(text: str) -> Polygon:

@@ -15,6 +15,7 @@ import typer
 
 from ..errors import InputError
 from .options import LimitsFile, PackagePath, XacroArg, console, escape, xacro_arguments
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..geometry import Checker, RobotBody, World
@@ -71,7 +72,7 @@ class _Report:
         """A step that adds its results to the list."""
         lines: list[str] = []
         began = time.monotonic()
-        with self.console.status(name):
+        with progress(name):
             yield lines
         first, *rest = lines or [""]
         self.console.print(f"[bold]{name:10}[/] {escape(first)} [dim]({time.monotonic() - began:.1f} s)[/]")

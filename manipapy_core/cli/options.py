@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -39,21 +37,6 @@ def escape(text: str) -> str:
     from rich.markup import escape as escaped
 
     return escaped(text)
-
-
-def print_json(data: Any) -> None:
-    """Print data as JSON; numbers that JSON has no word for (infinity, nan) become null."""
-    print(json.dumps(_plain(data), indent=2, ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def xacro_arguments(words: Sequence[str] | None) -> dict[str, str] | None:

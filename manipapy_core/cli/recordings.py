@@ -7,7 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
-from .options import Json, print_json
+from .json_text import print_json
+from .options import Json
+from .progress import progress
 
 
 def plot(
@@ -25,9 +27,10 @@ def plot(
     from ..draw.recording import plot_recording
     from ..recording import Recording
 
-    found = Recording(recording)
     path = recording.with_suffix(".png") if output is None else output
-    lines = plot_recording(found, path)
+    with progress(f"reading {recording}") as display:
+        found = Recording(recording, progress=display.update)
+        lines = plot_recording(found, path)
     if as_json:
         topics = {name: {"type": kind, "messages": count} for name, (kind, count) in found.topics.items()}
         print_json({"image": str(path), "duration": found.duration, "topics": topics, "findings": lines})

@@ -14,6 +14,7 @@ import typer
 
 from ..errors import InputError
 from .options import BaseLink, PackagePath, TipLink, XacroArg, xacro_arguments
+from .progress import Display, progress
 
 if TYPE_CHECKING:
     from ..draw import ArmView
@@ -73,9 +74,32 @@ def kind_of(source: str) -> str:
 
 @contextlib.contextmanager
 def opened(
-    kind: str, source: str, robot: str, base: str, tip: str, port: int, options: dict[str, Any]
+    kind: str,
+    source: str,
+    robot: str,
+    base: str,
+    tip: str,
+    port: int,
+    options: dict[str, Any],
 ) -> Iterator[ArmView]:
     """The page of a source, served until the context ends."""
+    with contextlib.ExitStack() as stack:
+        with progress(f"reading {source}") as reading:
+            page = _page(stack, reading, kind, source, robot, base, tip, port, options)
+        yield page
+
+
+def _page(
+    stack: contextlib.ExitStack,
+    reading: Display,
+    kind: str,
+    source: str,
+    robot: str,
+    base: str,
+    tip: str,
+    port: int,
+    options: dict[str, Any],
+) -> ArmView:
     from ..draw import ArmView
     from ..model import Robot, arm_chain
 
@@ -83,7 +107,7 @@ def opened(
     if kind == "recording":
         from ..recording import Recording
 
-        recording = Recording(source)
+        recording = Recording(source, progress=reading.update)
     elif kind == "trajectory":
         from ..draw.trajectory_view import TrajectoryFile
 
@@ -95,22 +119,21 @@ def opened(
         raise InputError(f"which robot is {source} of? Give --robot with a bundled name or a file")
     model: Robot = Robot.from_urdf(wanted, **options, check_meshes=text is None).completed()
     chain = arm_chain(model, base, tip)
-    with contextlib.ExitStack() as stack:
-        follows, plots = kind in ("robot", "map"), kind == "recording"
-        page = stack.enter_context(ArmView(model, chain, port=port, plots=plots, arm_follows_goal=follows))
-        if recording is not None:
-            from ..draw.recording_view import RecordingView
+    follows, plots = kind in ("robot", "map"), kind == "recording"
+    page = stack.enter_context(ArmView(model, chain, port=port, plots=plots, arm_follows_goal=follows))
+    if recording is not None:
+        from ..draw.recording_view import RecordingView
 
-            stack.callback(RecordingView(page, recording).close)
-        elif trajectory is not None:
-            from ..draw.trajectory_view import TrajectoryView
+        stack.callback(RecordingView(page, recording).close)
+    elif trajectory is not None:
+        from ..draw.trajectory_view import TrajectoryView
 
-            stack.callback(TrajectoryView(page, trajectory).close)
-        elif kind == "map":
-            _show_map(page, source)
-        else:
-            page.status.show_text(f"**{model.name}**: {chain.n} joints, {chain.base} to {chain.tip}")
-        yield page
+        stack.callback(TrajectoryView(page, trajectory).close)
+    elif kind == "map":
+        _show_map(page, source)
+    else:
+        page.status.show_text(f"**{model.name}**: {chain.n} joints, {chain.base} to {chain.tip}")
+    return page
 
 
 def _show_map(page: ArmView, source: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import html
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +85,7 @@ class StatusPanel:
         self._text: Any = server.gui.add_markdown("no joint state yet")
         self.message: Any = server.gui.add_markdown("")
         """Answers to commands of the page."""
+        self._links: Any = server.gui.add_html("", visible=False)
         self._tracking = self._timing = None
         if plots:
             self._tracking = _Plot(server, ("largest error",), ("#1f77b4",))
@@ -99,6 +102,16 @@ class StatusPanel:
         """Show a text, in Markdown."""
         if self._text.content != text:
             self._text.content = text
+
+    def show_links(self, addresses: Mapping[str, str]) -> None:
+        """Show links to the pages of other robots, by name; each opens a tab of the browser."""
+        links = ", ".join(
+            f'<a href="{html.escape(address)}" target="_blank" rel="noreferrer">{html.escape(name)}</a>'
+            for name, address in addresses.items()
+        )
+        content = f'<div style="font-size: 14px; padding: 0 0.5em">Other robots: {links}</div>' if links else ""
+        if self._links.content != content:
+            self._links.content, self._links.visible = content, bool(content)
 
     def show(self, status: ArmStatus) -> None:
         """Show the status of a controller in words."""
@@ -138,7 +151,7 @@ class _Plot:
             (np.array([-SHOWN_SECONDS, 0.0]), *(np.zeros(2) for _ in labels), np.array([0.0, 1.0])),
             series=(uplot.Series(label="s"), *curves, floor),
             scales={"x": uplot.Scale(time=False, range=(-SHOWN_SECONDS, 0.0))},
-            axes=(uplot.Axis(size=32, font="11px sans-serif"), uplot.Axis(size=46, font="11px sans-serif")),
+            axes=(uplot.Axis(size=32, font="11px sans-serif"), uplot.Axis(size=56, font="11px sans-serif")),
             legend=uplot.Legend(show=False),
             padding=(6, 10, 0, 0),
             height=HEIGHT,

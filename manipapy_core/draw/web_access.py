@@ -2,13 +2,16 @@
 
 A browser lets every page of the internet connect to servers of this machine. So the viewer checks the names in the
 headers Host (against rebound domain names) and Origin (against other pages), and asks for a token that is part of the
-printed address. The browser keeps the token as a cookie that other pages cannot use.
+printed address. The browser keeps the token as a cookie that other pages cannot use. Browsers share cookies between the
+ports of a machine, so the port is part of its name: the pages of two robots are open at the same time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hmac
+import html
 import http
 import http.cookies
 import ipaddress
@@ -23,9 +26,11 @@ from ..errors import InputError
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 COOKIE = "manipapy_token"
+"""Name of the cookie, before the port."""
 TOKEN_BYTES = 16
 SHORTEST_TOKEN = 8
 """Characters of a token that a user chooses."""
+VISER_TITLE = b"<title>Viser</title>"
 _SERVE_LOCK = threading.Lock()
 
 
@@ -84,11 +89,11 @@ class WebAccess:
             return "the token is missing; open the whole address that the viewer printed"
         return ""
 
-    def cookie(self, path: str) -> str:
+    def cookie(self, path: str, headers: Any) -> str:
         """The cookie for a visitor who came with the token; empty if it is not needed."""
         if not self.token or not self._has_token(path):
             return ""
-        return f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+        return f"{_cookie_name(headers)}={self.token}; Path=/; HttpOnly; SameSite=Strict"
 
     def _has_token(self, path: str) -> bool:
         given = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query).get("token", [""])
@@ -98,21 +103,25 @@ class WebAccess:
         jar: http.cookies.SimpleCookie = http.cookies.SimpleCookie()
         with contextlib.suppress(http.cookies.CookieError, KeyError):
             jar.load(headers.get("Cookie", ""))
-        return COOKIE in jar and hmac.compare_digest(jar[COOKIE].value.encode(), self.token.encode())
+        name = _cookie_name(headers)
+        return name in jar and hmac.compare_digest(jar[name].value.encode(), self.token.encode())
 
 
 @contextlib.contextmanager
-def guarded_server(access: WebAccess) -> Iterator[None]:
+def guarded_server(access: WebAccess, title: str) -> Iterator[None]:
     """Context in which a viser server is made, so that `access` checks all its requests.
 
     viser offers no such check, so the function of websockets that it calls once is replaced meanwhile.
+
+    Args:
+        title: Of the page in the tab of the browser.
     """
     import websockets.asyncio.server as server
 
     original = server.serve
 
     def serve(handler: Any, *arguments: Any, process_request: Any = None, **options: Any) -> Any:
-        checked = _checked(access, process_request)
+        checked = _checked(access, title, process_request)
         return original(handler, *arguments, process_request=checked, **options)
 
     with _SERVE_LOCK:
@@ -123,14 +132,18 @@ def guarded_server(access: WebAccess) -> Iterator[None]:
             server.serve = original  # type: ignore[misc]
 
 
-def _checked(access: WebAccess, process_request: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
+def _checked(
+    access: WebAccess, title: str, process_request: Callable[[Any, Any], Any] | None
+) -> Callable[[Any, Any], Any]:
     def process(connection: Any, request: Any) -> Any:
         reason = access.refusal(request.path, request.headers)
         if reason:
             return connection.respond(http.HTTPStatus.FORBIDDEN, reason + "\n")
         response = process_request(connection, request) if process_request is not None else None
-        cookie = access.cookie(request.path)
+        cookie = access.cookie(request.path, request.headers)
         if response is not None:
+            if urllib.parse.urlsplit(request.path).path in ("", "/", "/index.html"):
+                _set_title(response, title)
             response.headers["X-Frame-Options"] = "DENY"
             response.headers["Referrer-Policy"] = "no-referrer"
             if cookie:
@@ -140,12 +153,28 @@ def _checked(access: WebAccess, process_request: Callable[[Any, Any], Any] | Non
     return process
 
 
+def _set_title(response: Any, title: str) -> None:
+    """Give a page of viser a title of its own; all have the same one otherwise."""
+    packed = response.headers.get("Content-Encoding") == "gzip"
+    body = gzip.decompress(response.body) if packed else response.body
+    body = body.replace(VISER_TITLE, f"<title>{html.escape(title)}</title>".encode(), 1)
+    response.body = gzip.compress(body) if packed else body
+    del response.headers["Content-Length"]
+    response.headers["Content-Length"] = str(len(response.body))
+
+
 def _host_name(header: str) -> str | None:
-    """The name in a header Host, without the port; None if there is none."""
+    """The name in a header Host, without the port; None if there is none, or the port is none."""
     try:
-        return urllib.parse.urlsplit(f"//{header}").hostname
+        parts = urllib.parse.urlsplit(f"//{header}")
+        return parts.hostname if parts.port is None or parts.port > 0 else None
     except ValueError:
         return None
+
+
+def _cookie_name(headers: Any) -> str:
+    """Of the page that a request with a valid header Host is for."""
+    return f"{COOKIE}_{urllib.parse.urlsplit('//' + headers.get('Host', '')).port or 80}"
 
 
 def _is_number(name: str) -> bool:

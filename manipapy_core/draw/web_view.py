@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import lie
+from .. import kinematics, lie
 from ..errors import InputError, MissingPackage
 from ..geometry import WorldSnapshot
 from ..model.chain import Chain
@@ -32,8 +32,10 @@ from .web_overlays import MapSlice, TipPath, draw_spheres
 from .web_robot import DrawnArm
 
 LOOPBACK = "127.0.0.1"
-CAMERA, LOOK_AT = (1.25, 1.0, 0.9), (0.0, 0.0, 0.3)
-"""Initial position and target of the camera [m]."""
+CAMERA, LOOK_AT, FIELD_OF_VIEW = (1.3, 1.04, 0.95), (0.0, 0.0, 0.32), 0.95
+"""Initial position and target of the camera [m], and its vertical angle [rad], for an arm that reaches 0.9 m."""
+USUAL_REACH, SMALLEST, LARGEST = 0.9, 0.4, 4.0
+"""Reach of that arm, and bounds for others [m]."""
 STATUS_WIDTH = 310.0
 """Of the status panel [pixels]."""
 
@@ -54,6 +56,7 @@ class ArmView:
         world: Returns the world that goals are checked against.
         plots: Whether there are plots of a controller.
         arm_follows_goal: The sliders and the gizmo move the arm itself: there is no measured position.
+        title: Of the tab in the browser; default: the name of the robot.
         warn: Called with what cannot be drawn.
     """
 
@@ -69,6 +72,7 @@ class ArmView:
         world: Callable[[], WorldSnapshot] = WorldSnapshot,
         plots: bool = True,
         arm_follows_goal: bool = False,
+        title: str = "",
         warn: Callable[[str], None] = lambda text: None,
     ):
         if not 1 <= port <= 65535:
@@ -82,12 +86,16 @@ class ArmView:
         self._access = access or WebAccess(host)
         self._frames: dict[str, Any] = {}
         self._closed = False
-        with guarded_server(self._access), _silence():
-            self.server = viser.ViserServer(host=host, port=port, label=f"manipapy: {robot.name}", verbose=False)
+        title = title or robot.name
+        with guarded_server(self._access, title), _silence():
+            self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         server = self.server
         server.gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium")
         server.scene.set_up_direction("+z")
-        server.initial_camera.position, server.initial_camera.look_at = CAMERA, LOOK_AT
+        self.camera, self.look_at = camera_for(chain)
+        """Where the camera is at first, and what it looks at [m], shape (3,)."""
+        server.initial_camera.position, server.initial_camera.look_at = self.camera, self.look_at
+        server.initial_camera.fov = FIELD_OF_VIEW
         self.arm = DrawnArm(server.scene, robot, chain)
         self.goal_check = GoalCheck(robot, chain, world)
         self._status_panel(plots)
@@ -215,6 +223,15 @@ class ArmView:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def camera_for(chain: Chain) -> tuple[Array, Array]:
+    """Position and target of a camera that shows a whole arm [m], shape (3,) each."""
+    lower, upper = (np.clip(bound, -np.pi, np.pi) for bound in (chain.limits.lower, chain.limits.upper))
+    q = np.random.default_rng(0).uniform(lower, upper, (200, chain.n))
+    reach = float(np.linalg.norm(kinematics.forward(chain, q)[:, :3, 3], axis=1).max())
+    size = min(max(reach, SMALLEST), LARGEST) / USUAL_REACH
+    return size * np.array(CAMERA), size * np.array(LOOK_AT)
 
 
 def _silence() -> contextlib.redirect_stdout[io.StringIO]:

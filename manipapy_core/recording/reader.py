@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, MissingPackage
-from ..typing import Array
+from ..typing import Array, Progress
 
 NANO = 1e-9
+PROGRESS_EVERY = 500
+"""Messages between two calls of `progress`."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,14 @@ class Recording:
 
     Args:
         path: An MCAP file with ROS 2 messages, of `manipapy record`, `ros2 bag record` or another program.
+        progress: Called while messages are read, with their number and that of all messages of the topics read.
 
     Raises:
         InputError: It cannot be read, or is no such file.
         MissingPackage: The packages mcap and mcap-ros2-support are not installed.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | os.PathLike[str], *, progress: Progress = lambda done, total: None):
         try:
             from mcap.exceptions import McapError
             from mcap.reader import make_reader
@@ -78,7 +81,7 @@ class Recording:
         except ModuleNotFoundError:
             raise MissingPackage("mcap-ros2-support", "a recording", "recording") from None
         self.path, self._error, self._factory = Path(path), McapError, DecoderFactory
-        self._make_reader = make_reader
+        self._make_reader, self._progress = make_reader, progress
         try:
             with self.path.open("rb") as file:
                 summary = make_reader(file).get_summary()
@@ -113,9 +116,13 @@ class Recording:
             InputError: The file is damaged.
         """
         factory, latest = self._factory(), dict[str, int]()
+        total = sum(count for topic, (_, count) in self.topics.items() if topics is None or topic in topics)
         try:
             with self.path.open("rb") as file:
-                for schema, channel, message in self._make_reader(file).iter_messages(topics=topics):
+                found = self._make_reader(file).iter_messages(topics=topics)
+                for number, (schema, channel, message) in enumerate(found):
+                    if number % PROGRESS_EVERY == 0:
+                        self._progress(number, total)
                     if period and message.log_time - latest.get(channel.topic, -(1 << 62)) < period / NANO:
                         continue
                     latest[channel.topic] = message.log_time

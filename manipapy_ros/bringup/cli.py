@@ -7,19 +7,23 @@ the commands themselves, so that the others work without ROS.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Optional
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from manipapy_core.cli.options import Json, console, escape, print_json
+from manipapy_core.cli.json_text import print_json
+from manipapy_core.cli.options import Json, console, escape
+from manipapy_core.cli.progress import progress
 from manipapy_core.errors import InputError
 
 from ..calibration.cli import register_capture
 from ..common.requirements import require_ros
 from ..recording.cli import record, replay
 from .description import BringupMode, HandOff, Options, describe
+from .local_socket import ask
 
 if TYPE_CHECKING:
     from manipapy_msgs.msg import MotionRequest
@@ -199,17 +203,12 @@ def move(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
 
     Example: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `manipapy move --pose 0.4 0.1 0.5 0 1 0 0`
     """
-    with nullcontext() if as_json else console().status("planning") as line:
-
-        def progress(phase: str, share: float) -> None:
-            if line is not None:
-                line.update(f"{phase} {100 * share:.0f} %")
-
-        text, error = robot.move(request, progress)
+    with progress("planning") as display:
+        text, error = robot.move(request, lambda phase, share: display.update(round(100 * share), 100, phase))
     if as_json:
         print_json({"text": text, "largest_joint_error": error})
         return
-    console().print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
+    print(f"{text}; largest joint error {1e3 * error:.2f} mrad or mm")
 
 
 @_goal_command
@@ -220,11 +219,12 @@ def plan(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
     """
     from ..client.goal_text import plan_data, plan_text
 
-    result = robot.plan(request)
+    with progress("planning"):
+        result = robot.plan(request)
     if as_json:
         print_json(plan_data(result))
     else:
-        console().print(plan_text(result))
+        print(plan_text(result))
 
 
 def state(
@@ -236,23 +236,45 @@ def state(
 
     Example: `manipapy state --json`
     """
-    from rich.live import Live
-
     if watch and as_json:
         raise InputError("--watch draws a table; leave out --json, or call `manipapy state --json` repeatedly")
-    with _robot(namespace) as robot:
-        if as_json:
-            print_json(robot.state())
-            return
-        if not watch:
-            console().print(robot.table())
-            return
-        with Live(robot.table(), console=console(), refresh_per_second=5) as live:
-            try:
-                while True:
-                    live.update(robot.table())
-            except KeyboardInterrupt:
-                return
+    from ..client.state_text import state_text
+
+    if watch:
+        with suppress(KeyboardInterrupt):
+            _watch(namespace)
+        return
+    with progress("looking for the arm"):
+        found = ask(namespace, "state") or _state_over_ros(namespace)
+    if as_json:
+        print_json(found)
+    else:
+        print(state_text(found, colour=sys.stdout.isatty()))
+
+
+def _state_over_ros(namespace: str) -> dict[str, Any]:
+    require_ros()
+    from ..client.session import RosSession
+    from ..client.state_report import StateReport
+
+    with RosSession("manipapy", namespace) as session:
+        return StateReport(session).data()
+
+
+def _watch(namespace: str) -> None:
+    """Show the state again and again, in place."""
+    require_ros()
+    from rich.live import Live
+    from rich.text import Text
+
+    from ..client.session import RosSession
+    from ..client.state_report import StateReport
+    from ..client.state_text import state_text
+
+    with RosSession("manipapy", namespace) as session, Live(console=console(), refresh_per_second=5) as live:
+        report = StateReport(session)
+        while True:
+            live.update(Text.from_ansi(state_text(report.data(), colour=True)))
 
 
 def teleop(
@@ -277,8 +299,7 @@ def hold(namespace: Namespace = "", as_json: Json = False) -> None:
 
     Example: `manipapy hold --namespace left`
     """
-    with _robot(namespace) as robot:
-        _say(robot.arm.hold(), as_json)
+    _say(_arm_command(namespace, "hold"), as_json)
 
 
 def reset(namespace: Namespace = "", as_json: Json = False) -> None:
@@ -286,8 +307,7 @@ def reset(namespace: Namespace = "", as_json: Json = False) -> None:
 
     Example: `manipapy reset`
     """
-    with _robot(namespace) as robot:
-        _say(robot.arm.reset(), as_json)
+    _say(_arm_command(namespace, "reset"), as_json)
 
 
 def secure(
@@ -310,7 +330,7 @@ def _say(text: str, as_json: bool) -> None:
     if as_json:
         print_json({"text": text})
     else:
-        console().print(escape(text))
+        print(text)
 
 
 def _numbers(words: list[str]) -> list[float]:
@@ -325,6 +345,20 @@ def _numbers(words: list[str]) -> list[float]:
                 "commas, such as --joints 0 -1.2 1.4 -0.7 0.5 2 (--help lists the options)"
             ) from None
     return found
+
+
+def _arm_command(namespace: str, name: str) -> str:
+    """Send a command to whichever controller the arm has; returns its answer."""
+    answer = ask(namespace, name)
+    if answer is not None:
+        return str(answer)
+    require_ros()
+    from ..client.session import RosSession
+    from ..client.stop_client import StopClient
+
+    with RosSession("manipapy", namespace) as session, progress("looking for the arm"):
+        arm = StopClient(session)
+        return arm.hold() if name == "hold" else arm.reset()
 
 
 def _robot(namespace: str) -> RobotClient:

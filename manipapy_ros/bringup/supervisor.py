@@ -23,6 +23,8 @@ from manipapy_core.errors import InputError, ManipapyError
 
 from ..client.session import GivenUp, NoAnswer, Refused, RosSession
 from .description import Bringup, NodeSpec
+from .local_commands import LocalCommands
+from .local_socket import LocalSocket
 from .managed_process import ManagedProcess, stop_all
 
 TRANSITION_TIMEOUT = 300.0
@@ -87,6 +89,8 @@ class Supervisor:
         self.children: dict[str, ManagedProcess] = {}
         """By name of the node."""
         self._deaths: dict[str, list[float]] = {}
+        self._local: LocalSocket | None = None
+        """Answers `manipapy hold` and `state` of this machine."""
         self.client = RosSession("supervisor", bringup.namespace)
         self._cancel = f"{bringup.trajectory_action}/_action/cancel_goal"
         for name in bringup.holds:
@@ -119,6 +123,7 @@ class Supervisor:
             self._transition(spec, Transition.TRANSITION_CONFIGURE)
         for spec in self.bringup.nodes:
             self._transition(spec, Transition.TRANSITION_ACTIVATE)
+        self._local = LocalCommands(self.client).served()
 
     def check(self) -> None:
         """Check the processes once; to be called often.
@@ -166,6 +171,8 @@ class Supervisor:
             for child in running:
                 if child not in late and child.exit_code != 0:
                     self._log(f"{child.name} {child.cause}")
+        if self._local is not None:
+            self._local.close()
         self.client.close()
         self.children = {}
 

@@ -9,35 +9,31 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from action_msgs.msg import GoalStatus
-from action_msgs.srv import CancelGoal
 from control_msgs.action import FollowJointTrajectory
 from numpy.typing import ArrayLike
 from rclpy.action import ActionClient
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from unique_identifier_msgs.msg import UUID
 
 from manipapy_core.errors import InputError, ManipapyError
-from manipapy_core.model import Chain
-from manipapy_core.model.assumptions import completed_limits
 from manipapy_core.typing import Array
 
 from ..common import qos
 from ..common.conversions import duration_message, positions_by_name
 from ..common.heartbeat import Heartbeat, heartbeat_publisher
-from ..common.names import TRAJECTORY_CONTROLLER
 from ..realtime.polled_topics import PolledSubscription
 from .session import LONGEST_STEP, POLL_PERIOD, TIMEOUT, NoAnswer, Refused, RosSession
+from .stop_client import CONTROLLERS, OURS, StopClient
 
-OURS = "controller"
-CONTROLLERS = (OURS, TRAJECTORY_CONTROLLER)
-"""Nodes that accept trajectories, ours first."""
+if TYPE_CHECKING:
+    from manipapy_core.model import Chain
+
 MAX_STATE_AGE = 0.02
 """Age up to which a joint state is current [s]."""
 
@@ -189,26 +185,11 @@ class ArmClient:
 
     def hold(self, seconds: float = TIMEOUT) -> str:
         """Bring the arm to rest; returns a message that describes how."""
-        name = self.controller(seconds)
-        if name == TRAJECTORY_CONTROLLER:
-            # Zero id and zero time stand for all goals; a cancelled trajectory controller holds.
-            cancel = f"{name}/follow_joint_trajectory/_action/cancel_goal"
-            answer = self.client.call(CancelGoal, cancel, CancelGoal.Request(), seconds=seconds)
-            return f"{len(answer.goals_canceling)} goal(s) of {name} cancelled; it holds"
-        return self._trigger(f"{name}/hold", seconds)
+        return StopClient(self.client).hold(seconds)
 
     def reset(self, seconds: float = TIMEOUT) -> str:
         """End a stop of the guard; returns the controller's message."""
-        name = self.controller(seconds)
-        if name == TRAJECTORY_CONTROLLER:
-            raise InputError(f"{name} has no reset; clear the fault at its driver or pendant")
-        return self._trigger(f"{name}/reset", seconds)
-
-    def _trigger(self, name: str, seconds: float) -> str:
-        answer = self.client.call(Trigger, name, Trigger.Request(), seconds=seconds)
-        if not answer.success:
-            raise Refused(f"{self.client.namespace}/{name}", answer.message)
-        return answer.message or "done"
+        return StopClient(self.client).reset(seconds)
 
     def _monitors(self, controller: str) -> bool:
         """Whether a controller receives the heartbeats, if there are any and it is ours."""
@@ -229,6 +210,8 @@ def rest_to_rest(chain: Chain, q: ArrayLike, q_goal: ArrayLike, *, speed: float 
         q_goal: Goal [rad or m], shape (n,).
         speed: Share of the velocity and acceleration limits, above 0 to 1.
     """
+    from manipapy_core.model.assumptions import completed_limits  # not needed by those who only ask an arm
+
     if not 0.0 < speed <= 1.0:
         raise InputError(f"speed is {speed!r}; give a share of full speed above 0, at most 1")
     goal = np.asarray(q_goal, dtype=np.float64)

@@ -10,7 +10,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from manipapy_core.cli.options import Json, console, escape, print_json
+from manipapy_core.cli.json_text import print_json
+from manipapy_core.cli.options import Json, console, escape
 from manipapy_core.errors import InputError
 
 from ..common.requirements import require_ros

@@ -1,17 +1,19 @@
 """The node `viewer`: the arm, its goal, the scene and all markers on a web page, with buttons that plan, move and jog.
 
-Subscribes to `joint_states`, `controller/status`, `controller/controller_state`, `servo/status`, the planner's world,
-the true poses of simulated objects, and the markers of planner, perception and capability; while their switches are on,
-to a camera image and a point cloud. With the page's switch Servo the arm follows the gizmo: its poses go to
-`servo/pose_target`, jogs to `servo/twist` and `servo/joint_jog`. Law, gains and speed are set through the parameters of
-the controller, boxes are added to the simulation and to the planner's world. The page is served on this machine only,
-unless the parameter host names another address, and only to visitors with the token in the address that the node
-prints. With `read_only` it has no buttons.
+Subscribes to `joint_states`, `controller/status`, the `controller_state` of our controller or of ros2_control's,
+`servo/status`, the planner's world, the true poses of simulated objects, and the markers of planner, perception and
+capability; while their switches are on, to a camera image and a point cloud. Links to the pages of other robots come
+from `/diagnostics`. With the page's switch Servo the arm follows the gizmo: its poses go to `servo/pose_target`, and
+jogs to `servo/twist` and `servo/joint_jog`. Law, gains and speed are set through the parameters of the controller,
+boxes are added to the simulation and to the planner's world. The page is served on this machine only, unless the
+parameter host names another address, and only to visitors with the token in the address that the node prints. With
+`read_only` it has neither buttons nor links.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,10 +31,10 @@ from manipapy_core.errors import InputError
 from manipapy_core.geometry import WorldSnapshot
 from manipapy_core.typing import Array
 
-from ..client.arm import ArmClient
 from ..client.goal_text import plan_text
 from ..client.planner import PlannerClient
 from ..client.session import RosSession
+from ..client.stop_client import CONTROLLERS, StopClient
 from ..common import qos
 from ..common.conversions import positions_by_name, to_seconds
 from ..common.diagnostics import DiagnosticReport, Level
@@ -45,6 +47,7 @@ from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..common.world_markers import world_markers
 from ..realtime.polled_topics import PolledSubscription
 from .box_client import BoxClient
+from .other_pages import PAGE, OtherPages
 from .servo_client import ServoClient
 from .topic_layers import TopicLayers
 from .tuning_client import TuningClient
@@ -61,13 +64,22 @@ PARAMETERS = (
     Param("image_topic", "left/image_rect", "Camera image, shown while its switch is on"),
     Param("points_topic", "points2", "Point cloud, shown while its switch is on"),
     Param("port", 8080, "Port of the page; the next free one is taken if it is in use", minimum=1, maximum=65535),
-    Param("rate", 20.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
+    Param("rate", 30.0, "Updates per second while the page is open [Hz]", minimum=1.0, maximum=60.0, live=True),
     Param("speed", 0.5, "Share of the limits used by motions from the page", minimum=0.01, maximum=1.0, live=True),
 )  # fmt: skip
-KNOWN, PERCEIVED_LAYER, CARRIED = "Known objects", "Perceived obstacles", "Carried objects"
-"""Layers of the planner's world."""
+KNOWN, KNOWN_OF_SCENE = "Known objects", "Known objects of the scene"
+PERCEIVED_LAYER, CARRIED = "Perceived obstacles", "Carried objects"
+WORLD_LAYERS = {
+    KNOWN: (True, "Objects that the planner was told of"),
+    KNOWN_OF_SCENE: (False, "Those that the simulation has as well: they would hide its colours"),
+    PERCEIVED_LAYER: (True, "Obstacles from cameras, as the planner avoids them"),
+    CARRIED: (True, "Attached to a link"),
+}
+"""Layers of the planner's world: whether they are shown at first, and what is drawn."""
 SIMULATED_FRAME = "world"
 """Of the poses of simulated objects."""
+SHORTEST_PAUSE = 1e-3
+"""Between two updates that take longer than their period [s], for the other threads."""
 GROWN = 0.002
 """Objects of the world are drawn so much larger than those of the scene [m], so that the two do not flicker."""
 VERDICTS = {getattr(ControllerStatus, name): name.lower() for name in ("OK", "SLOW", "HOLD", "STOP")}
@@ -86,13 +98,13 @@ class ViewerNode(ManagedNode):
         self._chain = model.chain
         # Service calls and subscriptions must not wait for each other.
         client = self.own(RosSession("viewer_client", self.get_namespace()))
-        self._arm, self._planner = ArmClient(client), PlannerClient(client)
+        self._stop_client, self._planner = StopClient(client), PlannerClient(client)
         self._servo = self.own(ServoClient(self, model.chain.joint_names, model.chain.base))
         commands = Commands(
             plan=self._plan,
             move=self._move,
             hold=self._hold,
-            reset=self._arm.reset,
+            reset=self._stop_client.reset,
             servo=self._servo.commands,
             tuning=TuningClient(client, model.chain, self._set_speed).commands,
             boxes=BoxClient(client, self._planner, self._base_in_simulation).commands,
@@ -117,23 +129,26 @@ class ViewerNode(ManagedNode):
                 port=int(values["port"]),
                 access=access,
                 world=self._world.snapshot,
+                title=" ".join(filter(None, (self.get_namespace().strip("/"), model.robot.name))),
                 warn=self.get_logger().warning,
             )
         )
-        self._view.layers.add(KNOWN, hint="Objects that the planner was told of")
-        self._view.layers.add(PERCEIVED_LAYER, hint="Obstacles from cameras, as the planner avoids them")
-        self._view.layers.add(CARRIED, hint="Attached to a link")
+        for name, (visible, hint) in WORLD_LAYERS.items():
+            self._view.layers.add(name, visible=visible, hint=hint)
         image, points = str(values["image_topic"]), str(values["points_topic"])
         self._topics = self.own(TopicLayers(self, self._view, model.chain.base, image, points))
         self._states: PolledSubscription[JointState] = self.own(
             PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
         )
-        self._errors: PolledSubscription[JointTrajectoryControllerState] = self.own(
-            PolledSubscription(self, JointTrajectoryControllerState, "controller/controller_state", qos.NEWEST)
-        )
+        self._errors: list[PolledSubscription[JointTrajectoryControllerState]] = [
+            self.own(PolledSubscription(self, JointTrajectoryControllerState, f"{name}/controller_state", qos.NEWEST))
+            for name in CONTROLLERS
+        ]
         self.own(self.create_subscription(ControllerStatus, "controller/status", self._on_status, qos.NEWEST))
         self.own(self.create_subscription(ServoStatus, "servo/status", self._on_servo_status, qos.NEWEST))
+        self._others = self.own(OtherPages(self, self._view.url))
         self._drawn, self._drawn_names = WorldSnapshot(), dict[str, str]()
+        self._drawn_scene = frozenset[str]()
         self._motion_speed: float | None = None
         self._shown_once = False
         # Printed whatever the log level is.
@@ -157,7 +172,10 @@ class ViewerNode(ManagedNode):
     # Drawing.
 
     def _show_on(self) -> None:
-        while not self._stop.wait(1.0 / float(self.values["rate"])):
+        due = time.monotonic()
+        # By deadlines: with a pause after the work, the rate would fall short by the time of the work.
+        while not self._stop.wait(max(due - time.monotonic(), SHORTEST_PAUSE)):
+            due = max(due + 1.0 / float(self.values["rate"]), time.monotonic())
             try:
                 self._show_once()
             except InvalidHandle:
@@ -168,43 +186,48 @@ class ViewerNode(ManagedNode):
     def _show_once(self) -> None:
         # Also without a page: one that is opened later shows it at once.
         self._show_world()
+        if not self.values["read_only"]:  # the other pages may have buttons
+            self._view.status.show_links(self._others.addresses())
         self._topics.update()
-        state, errors = self._states.newest(), self._errors.newest()
+        state, errors = self._states.newest(), [reader.newest() for reader in self._errors]
         if not self._view.watched and self._shown_once:
             return
         if state is not None:
             self._show(positions_by_name(state, self._chain.joint_names))
-        if errors is not None and len(errors.error.positions):
-            largest = float(np.abs(errors.error.positions).max())
-            self._view.status.plot_tracking(to_seconds(errors.header.stamp), largest)
+        for message in errors:
+            if message is not None and len(message.error.positions):
+                largest = float(np.abs(message.error.positions).max())
+                self._view.status.plot_tracking(to_seconds(message.header.stamp), largest)
 
     def _show(self, q: Array) -> None:
         self._view.show(q)
         if not self._shown_once:
             self._view.goal.set_goal(q)
-            self._view.status.show_text("no status from the controller yet")
+            self._view.status.show_text("no status from a controller of manipapy")
             self._shown_once = True
 
     def _show_world(self) -> None:
-        world = self._world.snapshot()
-        if world is self._drawn:
+        world, scene = self._world.snapshot(), self._topics.scene_names
+        if world is self._drawn and scene == self._drawn_scene:
             return
-        layers = {name: PERCEIVED_LAYER if name.startswith(PERCEIVED) else KNOWN for name in world.objects}
+        layers = dict.fromkeys(world.objects, KNOWN) | dict.fromkeys(scene & set(world.objects), KNOWN_OF_SCENE)
+        layers |= {name: PERCEIVED_LAYER for name in world.objects if name.startswith(PERCEIVED)}
         layers |= dict.fromkeys(world.attached, CARRIED)
+        moved = {name for name, layer in layers.items() if self._drawn_names.get(name, layer) != layer}
         stamp = self.get_clock().now().to_msg()
-        for layer in (KNOWN, PERCEIVED_LAYER, CARRIED):
+        for layer in WORLD_LAYERS:
             changed = WorldSnapshot(
-                _changed(world.objects, self._drawn.objects, layers, layer),
-                _changed(world.attached, self._drawn.attached, layers, layer),
+                _changed(world.objects, self._drawn.objects, layers, layer, moved),
+                _changed(world.attached, self._drawn.attached, layers, layer, moved),
             )
             gone = [name for name, old in self._drawn_names.items() if old == layer and layers.get(name) != layer]
             markers = world_markers(changed, [*gone, *changed.objects, *changed.attached], self._chain.base, stamp)
             self._view.markers.take(layer, markers.markers, self._view.layers[layer], grown_by=GROWN)
-        self._drawn, self._drawn_names = world, layers
+        self._drawn, self._drawn_names, self._drawn_scene = world, layers, scene
 
     def diagnose(self) -> DiagnosticReport:
         """Address of the page, and whether the planner's world is up to date."""
-        values = {"page": self._view.url, "world version": str(self._world.snapshot().version)}
+        values = {PAGE: self._view.url, "world version": str(self._world.snapshot().version)}
         if self._world.problem:
             return DiagnosticReport(Level.WARN, self._world.problem, values)
         return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", values)
@@ -263,12 +286,18 @@ class ViewerNode(ManagedNode):
         self._stop_motion.set()
         if self._view.servo is not None:
             self._view.servo.stop()
-        return self._arm.hold()
+        return self._stop_client.hold()
 
 
-def _changed(items: Mapping[str, Any], drawn: Mapping[str, Any], layers: dict[str, str], layer: str) -> dict[str, Any]:
-    """Objects of a layer that are not drawn as they are now."""
-    return {name: item for name, item in items.items() if layers[name] == layer and drawn.get(name) is not item}
+def _changed(
+    items: Mapping[str, Any], drawn: Mapping[str, Any], layers: dict[str, str], layer: str, moved: set[str]
+) -> dict[str, Any]:
+    """Objects of a layer that are not drawn there as they are now; `moved` are new in their layer."""
+    return {
+        name: item
+        for name, item in items.items()
+        if layers[name] == layer and (name in moved or drawn.get(name) is not item)
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:

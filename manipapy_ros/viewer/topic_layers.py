@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Image, PointCloud2
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from manipapy_core.draw import ArmView, Layer, MapSlice, thinned
 from manipapy_core.draw.recording_view import MARKER_LAYERS
@@ -97,6 +97,8 @@ class TopicLayers:
         self._clouds = _Large(node, PointCloud2, points_topic, self._cloud_layer, POINTS_PERIOD)
         self._maps: PolledSubscription[PointCloud2] = _polled(node, PointCloud2, "capability/map", qos.LATCHED)
         self._slice: MapSlice | None = None
+        self.scene_names = frozenset[str]()
+        """Objects of the simulated scene."""
         self._has_scene = False
         self._problems: set[str] = set()
         self._warn = node.get_logger().warning
@@ -107,8 +109,10 @@ class TopicLayers:
             for message in subscription.all_new():
                 self._place_frames(message)
                 self._view.markers.take(subscription.topic, message.markers, layer)
-                if layer.name == "Scene" and message.markers and not self._has_scene:
-                    self._has_scene, self._view.layers["Grid"].visible = True, False
+                if layer.name == "Scene":
+                    self.scene_names = frozenset(marker.ns for marker in message.markers if marker.action == Marker.ADD)
+                    if message.markers and not self._has_scene:
+                        self._has_scene, self._view.layers["Grid"].visible = True, False
         self._view.markers.remove_expired()
         image, cloud, reach = self._images.newest(), self._clouds.newest(), self._maps.newest()
         if image is not None:

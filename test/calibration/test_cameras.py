@@ -48,7 +48,9 @@ def test_camera_is_calibrated_from_rendered_images():
     rng = np.random.default_rng(4)
     renderer = renderer_of(CHESSBOARD)
     images = [renderer.image(T, rng) for T in itertools.islice(sampled_views(CHESSBOARD, CAMERA, rng), 12)]
-    found = calibrate_camera(images, CHESSBOARD)
+    searched: list[tuple[int, int]] = []
+    found = calibrate_camera(images, CHESSBOARD, progress=lambda *step: searched.append(step))
+    assert searched == [(number, 12) for number in range(13)]
     K, true = found.camera.K, CAMERA.K
     error = np.abs([K[0, 0] - true[0, 0], K[1, 1] - true[1, 1], K[0, 2] - true[0, 2], K[1, 2] - true[1, 2]])
     assert np.all(error < 5.0 * found.sigma + 0.1) and np.all(found.sigma < 2.0)

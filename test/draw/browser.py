@@ -26,7 +26,6 @@ FLAGS = (
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--remote-debugging-port=0",
-    "--window-size=1280,800",
 )
 PATIENCE = 60.0
 """[s]"""
@@ -42,16 +41,19 @@ class Browser:
 
     Args:
         url: Of the page.
+        size: Of the window, width and height [pixels].
+        patience: For every answer and every wait [s].
     """
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, *, size: tuple[int, int] = (1280, 800), patience: float = PATIENCE):
         from websockets.sync.client import connect
 
         program = chromium()
         assert program is not None
+        self._patience = patience
         self._profile = tempfile.TemporaryDirectory(prefix="manipapy-browser-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
-            [program, *FLAGS, f"--user-data-dir={self._profile.name}", url],
+            [program, *FLAGS, f"--window-size={size[0]},{size[1]}", f"--user-data-dir={self._profile.name}", url],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -74,9 +76,9 @@ class Browser:
         self.ask("Log.enable")
 
     def wait_for(self, condition: Any, what: str) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         while not condition():
-            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}"
+            assert time.monotonic() < deadline, f"waited {self._patience:g} s for {what}"
             time.sleep(0.1)
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -84,7 +86,7 @@ class Browser:
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
-            answer = json.loads(self._socket.recv(timeout=PATIENCE))
+            answer = json.loads(self._socket.recv(timeout=self._patience))
             self._keep_error(answer)
             if answer.get("id") == number:
                 return answer["result"]
@@ -186,5 +188,5 @@ class Browser:
     ) -> None:
         self._socket.close()
         self._process.terminate()
-        self._process.wait(PATIENCE)
+        self._process.wait(self._patience)
         self._profile.cleanup()

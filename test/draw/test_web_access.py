@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+from http.cookiejar import CookieJar
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
 
 import pytest
 
@@ -35,7 +37,7 @@ def address(view, scheme="http"):
 
 def visit(view, *, cookie=TOKEN, origin="own", host=None):
     """Opens the websocket of the page; it must greet with a message."""
-    headers = {"Cookie": f"other=1; manipapy_token={cookie}"} if cookie else {}
+    headers = {"Cookie": f"other=1; manipapy_token_{view.server.get_port()}={cookie}"} if cookie else {}
     if host is not None:
         headers["Host"] = host
     chosen = {"own": address(view), None: None}.get(origin, origin)
@@ -48,7 +50,11 @@ def test_a_visitor_with_the_token_gets_the_page_and_a_cookie_that_opens_the_sock
     with urlopen(view.url) as page:
         assert page.status == 200
         cookie = page.headers["Set-Cookie"]
-    assert cookie.startswith(f"manipapy_token={TOKEN};") and "SameSite=Strict" in cookie and "HttpOnly" in cookie
+    assert (
+        cookie.startswith(f"manipapy_token_{view.server.get_port()}={TOKEN};")
+        and "SameSite=Strict" in cookie
+        and "HttpOnly" in cookie
+    )
     assert visit(view)
     assert visit(view, origin=None), "a program that is not a browser"
 
@@ -79,12 +85,38 @@ def test_the_page_is_refused_without_the_token_with_a_sentence(view, query):
     assert "Set-Cookie" not in refused.value.headers
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:18100", "10.1.2.3", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:18100", "10.1.2.3", "", "127.0.0.1:x", "127.0.0.1:70000"]
+)
 def test_a_rebound_host_name_is_refused(view, host):
     request = Request(view.url, headers={"Host": host})
     with pytest.raises(HTTPError) as refused:
         urlopen(request)
     assert refused.value.code in (400, 403)
+
+
+def test_the_pages_of_two_robots_are_open_in_one_browser(view):
+    """Browsers send the cookies of all ports of a machine to each of them."""
+    jar = CookieJar()
+    browser = build_opener(HTTPCookieProcessor(jar))
+    robot = Robot.from_urdf("panda")
+    with ArmView(robot, robot.chain("panda_link0", "panda_hand"), port=18100) as second:
+        for page in (view, second):
+            assert browser.open(page.url).status == 200
+        for page in (view, second):
+            assert browser.open(address(page)).status == 200, "by its cookie, as the socket of the page comes"
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_tab_of_a_page_has_the_name_of_the_robot(packed):
+    robot = Robot.from_urdf("ur5")
+    with ArmView(robot, robot.chain("base_link", "tool0"), port=18100, title="left & <ur5>") as page:
+        request = Request(page.url, headers={"Accept-Encoding": "gzip"} if packed else {})
+        with urlopen(request) as answer:
+            content = answer.read()
+            assert int(answer.headers["Content-Length"]) == len(content)
+    text = (gzip.decompress(content) if packed else content).decode()
+    assert "<title>left &amp; &lt;ur5&gt;</title>" in text
 
 
 def test_tokens_are_random_and_required_on_a_network():

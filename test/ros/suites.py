@@ -23,7 +23,7 @@ PATIENCE = 300.0
 """Seconds until something that takes a few counts as not happening, on a busy machine."""
 DOMAINS = range(1, 101)
 """Those above 101 use ports that Linux also hands out to others."""
-MANIPAPY = (sys.executable, "-c", "from manipapy_core.cli import main; main()")
+MANIPAPY = (sys.executable, "-c", "from manipapy_ros.quick import main; main()")
 
 
 class Suite:

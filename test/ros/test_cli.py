@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -57,6 +58,31 @@ def test_move_to_a_pose_and_one_out_of_reach(robot):
     assert [float(value) for value in position.groups()] == pytest.approx([0.4, -0.15, 0.4], abs=1e-3)
     refused = manipapy(*pose, "4", "0", "0", "0", "0", "0", "1")
     assert refused.returncode == 2 and "unreachable" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"), [(("state",), "tool0 in base_link"), (("state", "--json"), '"tip"'), (("hold",), "it holds")]
+)
+def test_state_and_hold_do_not_wait_for_ros(robot, words, text):
+    """They ask the supervisor, so that they work at once: without rclpy, in a fraction of a second of computing."""
+    line = [*words, "--namespace", NAMESPACE]
+    program = f"import sys; sys.modules['rclpy'] = None; sys.argv = ['manipapy', *{line!r}]\n" + MANIPAPY[-1]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    assert text in done.stdout
+    computing = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"{' '.join(words)}: {took:.2f} s, {computing:.2f} s of computing")
+    assert computing < 0.5
+
+
+def test_state_without_a_supervisor_comes_over_ros(robot, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    found = manipapy("state", "--namespace", NAMESPACE, "--json")
+    assert found.returncode == 0, found.stderr
+    assert len(json.loads(found.stdout)["position"]) == 6
 
 
 def test_a_plan_is_described_and_moves_nothing(robot):

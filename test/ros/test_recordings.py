@@ -114,8 +114,10 @@ def test_a_killed_process_leaves_a_readable_file(tmp_path):
 
 
 def test_plot_shows_tracking_efforts_timing_and_the_guard(run, tmp_path):
-    recording = Recording(run)
+    read: list[tuple[int, int]] = []
+    recording = Recording(run, progress=lambda *step: read.append(step))
     lines = plot_recording(recording, tmp_path / "run.png")
+    assert read[0][0] == 0 and all(done < total for done, total in read)
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     assert "tracking: largest error 2 mrad or mm (wrist_3_joint)" in lines
     assert "efforts: at most 50 % of the limit (shoulder_lift_joint)" in lines

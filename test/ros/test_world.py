@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import signal
-import threading
 import time
 import zlib
 
@@ -16,7 +14,9 @@ from manipapy_msgs.msg import CollisionForecast, CollisionObject, PolytopeArray,
 from manipapy_msgs.srv import ChangeWorld
 from octomap_msgs.msg import Octomap
 from sensor_msgs.msg import JointState, PointCloud2, PointField
+from visualization_msgs.msg import Marker, MarkerArray
 
+from draw.page_socket import PageSocket
 from manipapy_core import Robot, kinematics, lie
 from manipapy_core.geometry import RobotBody
 from manipapy_core.geometry.octree import binary_stream
@@ -37,42 +37,10 @@ RATE = 50.0
 Request = ChangeWorld.Request
 
 
-class Page:
-    """The page of a viewer, without a browser: what its server sends to it."""
-
-    def __init__(self, address: str):
-        import viser
-        from websockets.sync.client import connect
-
-        page, token = address.split("/?token=")
-        self._socket = connect(
-            page.replace("http", "ws"),
-            subprotocols=[f"viser-v{viser.__version__}"],
-            origin=page,
-            additional_headers={"Cookie": f"manipapy_token={token}"},
-            max_size=None,
-        )
-        self._received: list[tuple[float, bytes]] = []
-        self._thread = threading.Thread(target=self._receive, daemon=True)
-        self._thread.start()
-
-    def _receive(self) -> None:
-        import zstandard
-        from websockets.exceptions import ConnectionClosed
-
-        with contextlib.suppress(ConnectionClosed):
-            for raw in self._socket:
-                size = int.from_bytes(raw[8:16], "little")
-                text = zstandard.ZstdDecompressor().decompress(raw[16 : 16 + size], 1 << 26)
-                self._received.append((time.monotonic(), text))
-
-    def when_drawn(self, name: str, link: str = "base_link") -> float | None:
-        """When an object of the world was first drawn in the frame of a link."""
-        node = re.compile(rf"/arm/{link}/[^/]+/[^/]*_world_{zlib.crc32(name.encode()) & 0x7FFFFFFF}".encode())
-        return next((when for when, text in list(self._received) if node.search(text)), None)
-
-    def close(self) -> None:
-        self._socket.close()
+def when_drawn(page: PageSocket, name: str, link: str = "base_link") -> float | None:
+    """When an object of the world was first drawn in the frame of a link."""
+    node = re.compile(rf"/arm/{link}/[^/]+/[^/]*_world_{zlib.crc32(name.encode()) & 0x7FFFFFFF}".encode())
+    return next((when for when, text in page.messages() if node.search(text)), None)
 
 
 class Followed:
@@ -161,14 +129,14 @@ def test_a_box_added_through_the_planner_changes_polytopes_and_page(followed, st
     pytest.importorskip("viser", reason="the extra viewer is not installed")
     viewer = followed.start("viewer", "-p", "port:=18120", "-p", "rate:=30.0")
     peer.wait_for(lambda: "http://" in viewer.printed, "the address of the page")
-    page = Page(re.findall(r"http://127\.0\.0\.1:\d+/\?token=\S+", viewer.printed)[0])
+    page = PageSocket(re.findall(r"http://127\.0\.0\.1:\d+/\?token=\S+", viewer.printed)[0])
     free = followed.agrees("the volume in an empty world")
     began = time.monotonic()
     followed.change(Request.ADD, type="box", dimensions=WALL_SIZE)
     answered = time.monotonic()
     when, volume = followed.volume(lambda volume: volume < 0.95 * free, "a smaller polytope")
-    peer.wait_for(lambda: page.when_drawn("wall") is not None, "the box on the page")
-    drawn = page.when_drawn("wall")
+    peer.wait_for(lambda: when_drawn(page, "wall") is not None, "the box on the page")
+    drawn = when_drawn(page, "wall")
     print(
         f"box: answer {1e3 * (answered - began):.0f} ms, polytope {1e3 * (when - began):.0f} ms, "
         f"page {1e3 * (drawn - began):.0f} ms after the request; volume {free:.2f} to {volume:.2f}"
@@ -176,8 +144,19 @@ def test_a_box_added_through_the_planner_changes_polytopes_and_page(followed, st
     assert volume == pytest.approx(followed.expected(), rel=1e-3)
     cup = {"id": "cup", "type": "cylinder", "dimensions": [0.03, 0.1], "frame": "tool0"}
     followed.change(Request.ATTACH, at=[0.0, 0.0, 0.06], **cup)
-    peer.wait_for(lambda: page.when_drawn("cup", "tool0") is not None, "the cup in the frame of its link")
+    peer.wait_for(lambda: when_drawn(page, "cup", "tool0") is not None, "the cup in the frame of its link")
     followed.change(Request.REMOVE, id="cup")
+    # Once the simulation has the wall as well, it has a layer of its own, which does not hide the scene.
+    truth = peer.node.create_publisher(MarkerArray, f"{NAMESPACE}/sim_bridge/ground_truth", qos.STATE)
+    marker = Marker(ns="wall", type=Marker.CUBE, action=Marker.ADD)
+    marker.header.frame_id, marker.pose.orientation.w = "base_link", 1.0
+    marker.scale.x, marker.scale.y, marker.scale.z, marker.color.a = 0.1, 0.1, 0.1, 1.0
+
+    def is_apart() -> bool:
+        truth.publish(MarkerArray(markers=[marker]))
+        return any(b"/arm/base_link/known_objects_of_the_scene/" in text for _, text in page.messages())
+
+    peer.wait_for(is_apart, "the wall in the layer of known objects of the scene")
     page.close()
     assert viewer.stop() == 0
 
