@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..compiler import mechanism_of
 from ..compiler.mechanism import JointPlacement
@@ -49,6 +50,16 @@ class Group:
         return float(np.min(np.linalg.norm(self.spheres[:, :3] - self.centre, axis=1) - self.spheres[:, 3]))
 
 
+@dataclass(frozen=True, eq=False)
+class ClearanceMap:
+    """Lower bounds of the distance of two groups over the two joints between them; see `clearance_maps`."""
+
+    joints: tuple[int, int]
+    """Elements of q, both of revolute joints."""
+    distances: NDArray[np.float32]
+    """In each cell of a turn of both, from 0 on, and in it and its eight neighbours [m], shape (cells, cells, 2)."""
+
+
 @dataclass(frozen=True)
 class GroupPair:
     """Two groups that can collide, and which of their parts."""
@@ -59,6 +70,8 @@ class GroupPair:
     """Indices of the parts within their groups."""
     comes_near: bool = True
     """Whether the parts came within twice `pairs.CLEARANCE` of each other in a random configuration."""
+    clearances: ClearanceMap | None = None
+    """Where the groups are often near each other and have two joints between them."""
 
 
 @dataclass(frozen=True, eq=False)

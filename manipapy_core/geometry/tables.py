@@ -32,6 +32,8 @@ SAFETY = 2e-4
 SELF_SAFETY = 3e-5
 """Added to each of two links towards each other [m]: links of some arms pass each other at 0.06 mm. Single precision
 places links of an arm with 3.5 m reach within 1e-6 m, those of a platform 30 m from its origin within 5e-6 m."""
+LOSS = 1e-5
+"""Rounding error of single precision over an arm's length, taken off these margins where a proof uses them up [m]."""
 PIECE_TABLES = 3
 """Integers, vertices and clusters of pieces: they stay the same when a box moves."""
 
@@ -109,6 +111,7 @@ def robot_tables(
     *,
     padding: Padding = Padding(),
     keep_alive: Any = None,
+    levers: NDArray[np.float32] | None = None,
 ) -> RobotTables:
     """Tables of a robot with its carried objects.
 
@@ -117,6 +120,7 @@ def robot_tables(
         groups: Those fixed to the base first.
         padding: Of the robot.
         keep_alive: The owner of that function.
+        levers: As `lever_rows` gives them; only checks of boxes read them.
     """
     if len(groups) > MOST_GROUPS:
         raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
@@ -137,14 +141,20 @@ def robot_tables(
         count = last
     pair_rows: list[list[int]] = []
     piece_pairs: list[list[int]] = []
+    maps: list[NDArray[np.float32]] = []
     for pair in pairs:
         starts = [group_integers[index][GroupInteger.FIRST_PIECE] for index in (pair.first, pair.second)]
         first = len(piece_pairs)
         piece_pairs += [[starts[0] + a, starts[1] + b] for a, b in pair.part_pairs]
-        pair_rows.append([pair.first, pair.second, first, len(piece_pairs)])
+        row = [pair.first, pair.second, first, len(piece_pairs)]
+        if pair.clearances is None:
+            pair_rows.append([*row, 0, 0, 0])
+        else:
+            maps.append(np.ascontiguousarray(pair.clearances.distances, dtype=np.float32))
+            pair_rows.append([*row, address_of(maps[-1]), *pair.clearances.joints])
 
     header = np.zeros(Header.OBJECTS + 3 * len(ObjectKind), dtype=np.int64)
-    memory: list[Any] = [keep_alive]
+    memory: list[Any] = [keep_alive, maps]
 
     def put(at: int, rows: Any, width: int, dtype: Any) -> None:
         table = np.ascontiguousarray(rows, dtype=dtype).reshape(-1, width)
@@ -156,17 +166,24 @@ def robot_tables(
     spheres_at = centres_at + 3 * len(groups)
     pieces_at = spheres_at + 3 * count
     joints_at = pieces_at + FRAME * pieces.counts.pieces
-    scratch_at = joints_at + joints
+    halves_at = joints_at + joints
+    margins_at = halves_at + joints
+    scratch_at = margins_at + len(groups) + len(pairs)
     header[Header.FRAMES_FUNCTION], header[Header.JOINTS] = frames_address, joints
     header[Header.GROUPS] = len(groups)
     header[Header.FIRST_MOVING] = sum(group.frame == 0 for group in groups)
     header[Header.PAIRS], header[Header.PIECE_PAIRS] = len(pair_rows), len(piece_pairs)
-    header[Header.CENTRES_AT : Header.SCRATCH_AT + 1] = centres_at, spheres_at, pieces_at, joints_at, scratch_at
+    header[Header.CENTRES_AT : Header.SCRATCH_AT + 1] = (
+        centres_at, spheres_at, pieces_at, joints_at, halves_at, margins_at, scratch_at,
+    )  # fmt: skip
     put(Header.GROUP_INTEGERS, group_integers, GroupInteger.WIDTH, np.int64)
     put(Header.GROUP_NUMBERS, group_numbers, GROUP_NUMBERS, np.float32)
     put(Header.SPHERES, np.concatenate(spheres), SPHERE_NUMBERS, np.float32)
     put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
+    put(Header.APART, [2.0 * own], 1, np.float32)
     put(Header.PIECE_PAIR_INTEGERS, piece_pairs, 2, np.int64)
+    if levers is not None:
+        put(Header.LEVERS, levers, joints, np.float32)
     numbers = pieces.padded(own)
     header[Header.PIECE_INTEGERS], header[Header.PIECE_NUMBERS] = address_of(pieces.integers), address_of(numbers)
     header[Header.VERTICES], header[Header.CLUSTERS] = address_of(pieces.vertices), address_of(pieces.clusters)

@@ -16,9 +16,9 @@ from ..geometry import Checker, RawChecker, RobotBody, WorldSnapshot
 from ..geometry.body import Group, GroupPair
 from ..geometry.pairs import levers
 from ..geometry.table_builder import carried_group, groups_and_pairs
-from ..geometry.tables import SAFETY, SELF_SAFETY
+from ..geometry.tables import LOSS, SAFETY, SELF_SAFETY
 from ..typing import Array
-from .planners import edges
+from .planners import certain, edges
 
 RANGE = 1.0
 """Longest edge of a tree [rad or m]."""
@@ -26,8 +26,6 @@ STEP = 1.0 / 32.0
 """Joint distance of samples while searching [rad or m]."""
 MARGIN = 0.5 * np.pi
 """How far beyond start and goals the search goes, within the limits [rad or m]."""
-LOSS = 1e-5
-"""Rounding error of single precision over an arm's length, taken off the checker's safety margin [m]."""
 PADDING = 5e-4
 """Added to the robot during the search [m], so that the finished motion passes without it; to links towards each other
 at most this much, because those of some arms are never farther apart than a few millimetres."""
@@ -112,12 +110,21 @@ class PlanningSpace:
         return self._weights(self.checker)
 
     def _weights(self, checker: Checker) -> Array:
+        to_world, to_each_other = self._slack(checker)
+        # Between two samples the arm is at most half an interval away from one of them.
+        return np.maximum(self.reaches / (2.0 * to_world), self.approaches / (2.0 * to_each_other))
+
+    @cached_property
+    def slack(self) -> Array:
+        """How far points may be from where they were at a sample, towards the world and two links together [m]."""
+        return np.array(self._slack(self.checker))
+
+    def _slack(self, checker: Checker) -> tuple[float, float]:
         """Two links that approach each other close at most the way that points of the arm move, and both are padded."""
         world, own = checker.padding - self.original.padding, checker.self_padding - self.original.self_padding
         to_world = world if world > 0.0 else SAFETY
         to_itself = own if own > 0.0 else SELF_SAFETY
-        # Between two samples the arm is at most half an interval away from one of them.
-        return np.maximum(self.reaches / (2.0 * (to_world - LOSS)), self.approaches / (2.0 * 2.0 * (to_itself - LOSS)))
+        return to_world - LOSS, 2.0 * (to_itself - LOSS)
 
     @property
     def padding(self) -> float:
@@ -157,9 +164,8 @@ class PlanningSpace:
 
     def first_blocked(self, rows: Array) -> int:
         """First piece of a polyline (points, n) that is not certainly free; -1 if all are."""
-        thick, rows = self.thicker, np.ascontiguousarray(rows)
-        blocked = edges.first_uncertain(
-            thick.code, self.code, rows, STEP, thick.certifying_weights, self.certifying_weights, self.work(),
+        blocked = certain.first_uncertain(
+            self.code, np.ascontiguousarray(rows), self.certifying_weights, self.reaches, self.slack, self.work(),
             self.counters,
         )  # fmt: skip
         return int(blocked)
@@ -176,7 +182,7 @@ class PlanningSpace:
 
 
 def _code_of(raw: RawChecker) -> NDArray[np.int64]:
-    return np.array([raw.edge, raw.check, raw.scene, raw.lanes, raw.edge_onwards], dtype=np.int64)
+    return np.array([raw.edge, raw.check, raw.scene, raw.lanes, raw.edge_onwards, raw.check_boxes], dtype=np.int64)
 
 
 def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:

@@ -7,11 +7,23 @@ of it reads tables (`layout`), so that one piece of machine code serves every ro
 
 from __future__ import annotations
 
+import math
+
 from ...compiler.llvm.code import Code, Vector3
 from ...compiler.llvm.types import Lanes
 from .convex import call_support, call_touching, frame_vectors, moved, piece_rows, placed_piece
-from .layout import GROUP_NUMBERS, OBJECT_NUMBERS, SPHERE_NUMBERS, GroupRow, Header, ObjectRow, PairRow, PieceNumber
-from .objects import OBJECT_CODES, ObjectCode, PlaneCode
+from .layout import (
+    GROUP_NUMBERS,
+    MAP_CELLS,
+    OBJECT_NUMBERS,
+    SPHERE_NUMBERS,
+    GroupRow,
+    Header,
+    ObjectRow,
+    PairRow,
+    PieceNumber,
+)
+from .objects import OBJECT_CODES, ObjectCode, PlaneCode, gather
 
 NOTE = 12
 """Vector of the scratch memory with flags of what is placed: a bit per group for its spheres, then for its pieces."""
@@ -48,6 +60,11 @@ def object_code(code: Code, kind: type[ObjectCode], tables: tuple[str, str, str]
 
 def centre_of_group(code: Code, group: str) -> list[str]:
     return code.vectors("%work", 3, code.plus(code.times(group, 3), code.whole("%scene", Header.CENTRES_AT)))
+
+
+def margin_of(code: Code, row: str) -> str:
+    """What is added around a group towards the world; the rows of pairs come behind those of groups."""
+    return code.vector("%work", code.plus(row, code.whole("%scene", Header.MARGINS_AT)))
 
 
 class SphereRow:
@@ -128,11 +145,12 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
     code.return_when(code.let(f"trunc i64 {allowed} to i1"), f"{code.mask} 0")
     code.do("call void @spheres(ptr %scene, ptr %work, i64 %group)")
     integers, _ = group_rows(code, "%group")
+    margin = margin_of(code, "%group")
     outer, inner = code.variable(code.V, code.constant(1e30)), code.variable(code.V, code.constant(1e30))
     with code.loop(code.whole(integers, GroupRow.FIRST_SPHERE), code.whole(integers, GroupRow.LAST_SPHERE)) as index:
         sphere = SphereRow(code, index)
         measure = item.measure(sphere.centre)
-        outer.set(code.minimum(outer.get(), item.excess(measure, sphere.radius)))
+        outer.set(code.minimum(outer.get(), item.excess(measure, code.add(sphere.radius, margin))))
         inner.set(code.minimum(inner.get(), item.certain(measure, sphere.inner)))
     possible = code.both(code.where_negative(outer.get()), "%lanes")
     if not kind.convex:
@@ -149,9 +167,9 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
         open_lanes = code.without(possible, hit.get())
         code.return_when(code.none(open_lanes), f"{code.mask} {hit.get()}")
         if kind is PlaneCode:
-            touching = _reaches_plane(code, piece, item, open_lanes)
+            touching = _reaches_plane(code, piece, item, open_lanes, margin)
         else:
-            touching = call_touching(code, piece, other, placed, open_lanes)
+            touching = call_touching(code, piece, other, placed, open_lanes, margin)
         hit.set(code.either(hit.get(), touching))
     code.leave(f"{code.mask} {hit.get()}")
     return code.function(_near_head(code, kind))
@@ -162,31 +180,67 @@ def _near_head(code: Code, kind: type[ObjectCode]) -> str:
     return f"{code.mask} @near_{kind.kind.value}({arguments}) noinline"
 
 
-def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str) -> str:
+def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str, margin: str) -> str:
     """A half space needs one direction only."""
     down = [code.negate(x) for x in code.spread3(plane.numbers)]
     lowest = plane.measure(call_support(code, placed_piece(code, piece), piece, down, lanes, fine=True))
     _, numbers = piece_rows(code, piece)
     ball = code.add(code.spread(numbers, PieceNumber.FINE_BALL), code.spread(plane.numbers, 4))
-    return code.both(lanes, code.where_negative(plane.excess(lowest, ball)))
+    return code.both(lanes, code.where_negative(plane.excess(lowest, code.add(ball, margin))))
 
 
 def _near_pair(lanes: Lanes) -> str:
     """Those of the given lanes in which the two groups of a pair touch."""
     code = Code(lanes)
     row = code.address("i64", code.pointer("%scene", Header.PAIR_INTEGERS), code.times("%pair", PairRow.WIDTH))
+    margin = margin_of(code, code.plus("%pair", code.whole("%scene", Header.GROUPS)))
+    near = code.variable(code.mask, "%lanes")
+    with code.when(code.let(f"icmp ne i64 {code.whole(row, PairRow.MAP)}, 0")):
+        near.set(_nearer_by_map(code, row, margin))
+    code.return_when(code.none(near.get()), f"{code.mask} 0")
     for group in (PairRow.FIRST, PairRow.SECOND):
         code.do(f"call void @pieces(ptr %scene, ptr %work, i64 {code.whole(row, group)})")
     table, hit = code.pointer("%scene", Header.PIECE_PAIR_INTEGERS), code.variable(code.mask, "0")
     with code.loop(code.whole(row, PairRow.FIRST_PIECE_PAIR), code.whole(row, PairRow.LAST_PIECE_PAIR)) as index:
-        open_lanes = code.without("%lanes", hit.get())
+        open_lanes = code.without(near.get(), hit.get())
         code.return_when(code.none(open_lanes), f"{code.mask} {hit.get()}")
         pieces = code.address("i64", table, code.times(index, 2))
         second = code.whole(pieces, 1)
-        touching = call_touching(code, code.whole(pieces, 0), second, placed_piece(code, second), open_lanes)
+        touching = call_touching(code, code.whole(pieces, 0), second, placed_piece(code, second), open_lanes, margin)
         hit.set(code.either(hit.get(), touching))
     code.leave(f"{code.mask} {hit.get()}")
     return code.function(f"{code.mask} @near_pair(ptr %scene, ptr %work, i64 %pair, {code.mask} %lanes) noinline")
+
+
+def _nearer_by_map(code: Code, row: str, margin: str) -> str:
+    """Those of the lanes in which the map of a pair does not prove that its groups are apart."""
+    joints, halves = (
+        code.address(code.V, "%work", code.whole("%scene", at)) for at in (Header.JOINTS_AT, Header.HALVES_AT)
+    )
+    numbers = [code.whole(row, joint) for joint in (PairRow.FIRST_JOINT, PairRow.SECOND_JOINT)]
+    index, whole = "", code.lanes.of("i32")
+    for number in numbers:
+        turns = code.multiply(code.vector(joints, number), code.constant(0.5 / math.pi))
+        floor = code.let(f"call {code.V} @llvm.floor.{code.lanes.suffix}({code.V} {turns})")
+        share = code.multiply(code.subtract(turns, floor), code.constant(MAP_CELLS))
+        cell = code.let(f"fptosi {code.V} {code.minimum(share, code.constant(MAP_CELLS - 0.5))} to {whole}")
+        if index:
+            scaled = code.let(f"mul {whole} {index}, {code.lanes.whole(MAP_CELLS)}")
+            cell = code.let(f"add {whole} {scaled}, {cell}")
+        index = cell
+    index = code.let(f"shl {whole} {index}, {code.lanes.whole(1)}")
+    table, apart = code.pointer(row, PairRow.MAP), code.spread(code.pointer("%scene", Header.APART), 0)
+    least = code.subtract(gather(code, table, index), code.add(apart, margin))
+    near = code.variable(code.mask, code.both("%lanes", code.where_negative(least)))
+    thick = code.bits(code.let(f"fcmp ogt {code.V} {margin}, {code.constant(0.0)}"))
+    with code.when(code.some(code.both(near.get(), thick))):
+        # A box no wider than two cells is inside the cell of its middle and the cells around it.
+        wider = code.maximum(*(code.vector(halves, number) for number in numbers))
+        narrow = code.bits(code.let(f"fcmp olt {code.V} {wider}, {code.constant(0.999 * 2.0 * math.pi / MAP_CELLS)}"))
+        around = code.subtract(gather(code, code.address(code.lanes.scalar, table, 1), index), apart)
+        certain = code.bits(code.let(f"fcmp ogt {code.V} {around}, {code.constant(0.0)}"))
+        near.set(code.without(near.get(), code.both(narrow, certain)))
+    return near.get()
 
 
 def _collides(lanes: Lanes) -> str:
@@ -207,7 +261,7 @@ def _collides(lanes: Lanes) -> str:
     kinds = [(kind, object_tables(code, kind)) for kind in OBJECT_CODES]
     with code.loop(code.whole("%scene", Header.FIRST_MOVING), code.whole("%scene", Header.GROUPS)) as group:
         centre, (_, numbers) = centre_of_group(code, group), group_rows(code, group)
-        radius = code.spread(numbers, 3)
+        radius = code.add(code.spread(numbers, 3), margin_of(code, group))
         for kind, tables in kinds:
             with code.loop(0, tables[0]) as index:
                 item = object_code(code, kind, tables, index)
@@ -215,11 +269,12 @@ def _collides(lanes: Lanes) -> str:
                 with code.when(code.some(near)):
                     arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}"
                     record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"))
-    rows = code.pointer("%scene", Header.PAIR_INTEGERS)
+    rows, count = code.pointer("%scene", Header.PAIR_INTEGERS), code.whole("%scene", Header.GROUPS)
     with code.loop(0, code.whole("%scene", Header.PAIRS)) as pair:
         row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
         groups = code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)
-        reach = code.add(*(code.spread(group_rows(code, group)[1], GROUP_NUMBERS - 1) for group in groups))
+        bounds = code.add(*(code.spread(group_rows(code, group)[1], GROUP_NUMBERS - 1) for group in groups))
+        reach = code.add(bounds, margin_of(code, code.plus(pair, count)))
         excess = ball_excess(code, centre_of_group(code, groups[0]), centre_of_group(code, groups[1]), reach)
         near = code.without(code.where_negative(excess), hit.get())
         with code.when(code.some(near)):

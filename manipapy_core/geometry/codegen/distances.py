@@ -108,7 +108,7 @@ def _distances(lanes: Lanes) -> str:
     Returns 1 if a configuration was not usable.
     """
     code, L = Code(lanes), lanes.count
-    code.do("call void @prepare(ptr %work)")
+    code.do("call void @prepare(ptr %scene, ptr %work)")
     first_moving, groups = code.whole("%scene", Header.FIRST_MOVING), code.whole("%scene", Header.GROUPS)
     moving = code.let(f"sub i64 {groups}, {first_moving}")
     found = code.reserve(f"[{(NUMBERS + 1) * L} x {lanes.scalar}]")

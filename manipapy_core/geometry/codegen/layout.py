@@ -26,8 +26,12 @@ class Header(enum.IntEnum):
     CLUSTERS = enum.auto()
     PAIRS = enum.auto()
     PAIR_INTEGERS = enum.auto()
+    APART = enum.auto()
+    """Address of the distance that two groups must have [m]."""
     PIECE_PAIRS = enum.auto()
     PIECE_PAIR_INTEGERS = enum.auto()
+    LEVERS = enum.auto()
+    """How far points of every group move, then those of every pair against each other, per unit of each joint."""
     CENTRES_AT = enum.auto()
     """Centres of the groups' bounding spheres, 3 vectors each."""
     SPHERES_AT = enum.auto()
@@ -35,6 +39,10 @@ class Header(enum.IntEnum):
     PIECES_AT = enum.auto()
     """Centre and axes of the robot's pieces, 12 vectors each."""
     JOINTS_AT = enum.auto()
+    HALVES_AT = enum.auto()
+    """Half widths of a box of configurations, 1 vector per joint."""
+    MARGINS_AT = enum.auto()
+    """What is added around every group towards the world, then between the groups of every pair, 1 vector each."""
     SCRATCH_AT = enum.auto()
     OBJECTS = enum.auto()
     """For every `ObjectKind` in turn: count, address of the numbers, address of the integers."""
@@ -121,7 +129,15 @@ class PairRow(enum.IntEnum):
     SECOND = enum.auto()
     FIRST_PIECE_PAIR = enum.auto()
     LAST_PIECE_PAIR = enum.auto()
+    MAP = enum.auto()
+    """Address of lower bounds of their distance, in cells of a turn of two joints; 0 without."""
+    FIRST_JOINT = enum.auto()
+    SECOND_JOINT = enum.auto()
     WIDTH = enum.auto()
+
+
+MAP_CELLS = 64
+"""Of a turn of either joint; each holds the bound inside it, and inside it and its eight neighbours [m]."""
 
 
 class ObjectKind(enum.IntEnum):
