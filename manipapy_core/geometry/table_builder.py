@@ -12,7 +12,7 @@ from ..errors import UnknownLink
 from ..typing import Array
 from .body import Group, GroupPair, RobotBody, link_frames, make_group, overshoot_of
 from .cover import cover
-from .levers import lever_rows
+from .levers import reach_of
 from .object_tables import object_tables
 from .parts import Part, centred_part
 from .shapes import Convex
@@ -70,7 +70,7 @@ def _robot_tables(
     chain = body.chain
     return robot_tables(
         frames.address, chain.n, len(chain.bodies), groups, pairs, padding=padding, keep_alive=(frames, tuple(groups)),
-        levers=lever_rows(chain, groups, pairs),
+        reach=reach_of(chain, groups, pairs),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..typing import Array
 from .body import Group, GroupPair
 from .codegen.layout import (
     FRAME,
@@ -24,7 +25,8 @@ from .codegen.layout import (
 from .codegen.layout import GroupRow as GroupInteger
 from .codegen.layout import PairRow as PairInteger
 from .fields import MAX_DISTANCE
-from .object_tables import ObjectTables
+from .levers import Reach
+from .object_tables import ObjectTables, groups_out_of_reach
 from .piece_rows import RADII, PieceRows, PieceTables, address_of
 
 SAFETY = 2e-4
@@ -34,6 +36,8 @@ SELF_SAFETY = 3e-5
 places links of an arm with 3.5 m reach within 1e-6 m, those of a platform 30 m from its origin within 5e-6 m."""
 LOSS = 1e-5
 """Rounding error of single precision over an arm's length, taken off these margins where a proof uses them up [m]."""
+ROUNDING = 1e-4
+"""Added to balls that groups never leave [m]."""
 PIECE_TABLES = 3
 """Integers, vertices and clusters of pieces: they stay the same when a box moves."""
 
@@ -96,6 +100,8 @@ class RobotTables:
     """Padding of pieces of the world: what the robot's own pieces lack towards them [m]."""
     largest_sphere: float
     """Radius [m]."""
+    balls: Array
+    """Centre and radius of balls that the groups never leave [m], shape (groups, 4)."""
     names: tuple[str, ...]
     """Of the groups, in order."""
     memory: tuple[Any, ...] = field(repr=False)
@@ -111,7 +117,7 @@ def robot_tables(
     *,
     padding: Padding = Padding(),
     keep_alive: Any = None,
-    levers: NDArray[np.float32] | None = None,
+    reach: Reach | None = None,
 ) -> RobotTables:
     """Tables of a robot with its carried objects.
 
@@ -120,7 +126,7 @@ def robot_tables(
         groups: Those fixed to the base first.
         padding: Of the robot.
         keep_alive: The owner of that function.
-        levers: As `lever_rows` gives them; only checks of boxes read them.
+        reach: Of the groups; a table without it is for robots alone, and not for boxes of configurations.
     """
     if len(groups) > MOST_GROUPS:
         raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
@@ -182,14 +188,16 @@ def robot_tables(
     put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
     put(Header.APART, [2.0 * own], 1, np.float32)
     put(Header.PIECE_PAIR_INTEGERS, piece_pairs, 2, np.int64)
-    if levers is not None:
-        put(Header.LEVERS, levers, joints, np.float32)
+    balls = np.empty((len(groups), 4))
+    if reach is not None:
+        put(Header.LEVERS, reach.levers, joints, np.float32)
+        balls = np.column_stack([reach.centres, reach.radii + pad + ROUNDING])
     numbers = pieces.padded(own)
     header[Header.PIECE_INTEGERS], header[Header.PIECE_NUMBERS] = address_of(pieces.integers), address_of(numbers)
     header[Header.VERTICES], header[Header.CLUSTERS] = address_of(pieces.vertices), address_of(pieces.clusters)
     radius = max((float(group.spheres[:, 3].max()) for group in groups), default=0.0) + pad
     names = tuple(group.name for group in groups)
-    return RobotTables(header, scratch_at + SCRATCH, pieces, numbers, pad - own, radius, names, tuple(memory))
+    return RobotTables(header, scratch_at + SCRATCH, pieces, numbers, pad - own, radius, balls, names, tuple(memory))
 
 
 def scene_tables(
@@ -224,6 +232,9 @@ def scene_tables(
         put(Header.CLUSTERS, np.concatenate([own.clusters, others.clusters]))
     header[Header.OBJECTS :] = objects.entries
     header[Header.PIECE_NUMBERS] = address_of(numbers)
+    for at, kind in ((Header.FAR_ALIGNED_BOXES, ObjectKind.ALIGNED_BOX), (Header.FAR_BOXES, ObjectKind.BOX)):
+        if len(objects.numbers[kind]):
+            put(at, groups_out_of_reach(objects.numbers[kind], robot.balls))
     planes = objects.numbers[ObjectKind.PLANE]
     if len(planes):
         planes = planes.copy()

@@ -19,6 +19,7 @@ from .layout import (
     SPHERE_NUMBERS,
     GroupRow,
     Header,
+    ObjectKind,
     ObjectRow,
     PairRow,
     PieceNumber,
@@ -26,7 +27,12 @@ from .layout import (
 from .objects import OBJECT_CODES, ObjectCode, PlaneCode, gather
 
 NOTE = 12
-"""Vector of the scratch memory with flags of what is placed: a bit per group for its spheres, then for its pieces."""
+"""Vector of the scratch memory with 64-bit numbers: bits of the groups whose spheres are placed, of those whose pieces
+are, then what the last motion touched: kind of an object, group, and index of the object."""
+FAR = {ObjectKind.ALIGNED_BOX: Header.FAR_ALIGNED_BOXES, ObjectKind.BOX: Header.FAR_BOXES}
+"""Kinds of objects for which it is known which groups never reach them."""
+Ball = tuple[Vector3, str]
+"""Centre and radius."""
 
 
 def checker_functions(lanes: Lanes) -> str:
@@ -250,26 +256,54 @@ def _collides(lanes: Lanes) -> str:
     """
     code = Code(lanes)
     hit = code.variable(code.mask, "0")
+    last = code.address("i64", _note(code), 2)
 
-    def record(found: str) -> None:
+    def record(found: str, kind: int, group: str, index: str) -> None:
         hit.set(code.either(hit.get(), found))
         enough = code.let(f"and i1 %any, {code.some(hit.get())}")
+        with code.when(enough):
+            for place, value in enumerate((kind, group, index)):
+                code.do(f"store i64 {value}, ptr {code.address('i64', last, place)}")
+            code.leave(f"{code.mask} {hit.get()}")
         everywhere = code.let(f"icmp eq {code.mask} {hit.get()}, -1")
-        code.return_when(code.let(f"or i1 {enough}, {everywhere}"), f"{code.mask} {hit.get()}")
+        code.return_when(everywhere, f"{code.mask} {hit.get()}")
 
     code.do("call void @centres(ptr %scene, ptr %work)")
     kinds = [(kind, object_tables(code, kind)) for kind in OBJECT_CODES]
-    with code.loop(code.whole("%scene", Header.FIRST_MOVING), code.whole("%scene", Header.GROUPS)) as group:
-        centre, (_, numbers) = centre_of_group(code, group), group_rows(code, group)
-        radius = code.add(code.spread(numbers, 3), margin_of(code, group))
+    first_moving, count = code.whole("%scene", Header.FIRST_MOVING), code.whole("%scene", Header.GROUPS)
+
+    def try_object(kind: type[ObjectCode], tables: tuple[str, str, str], group: str, index: str, ball: Ball) -> None:
+        item = object_code(code, kind, tables, index)
+        near = code.without(code.where_negative(item.coarse(*ball)), hit.get())
+        with code.when(code.some(near)):
+            arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}"
+            record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"), kind.kind.value, group, index)
+
+    def ball_of(group: str) -> Ball:
+        _, numbers = group_rows(code, group)
+        return centre_of_group(code, group), code.add(code.spread(numbers, 3), margin_of(code, group))
+
+    with code.when("%any"):
+        # What stopped the last motion is likely to stop this one too. The note may be of another scene, or nonsense.
+        group, index = code.whole(last, 1), code.whole(last, 2)
+        number, most = (code.let(f"sub i64 {x}, {first_moving}") for x in (group, count))
+        moving = code.let(f"icmp ult i64 {number}, {most}")
+        for kind, tables in kinds:
+            same = code.let(f"and i1 {moving}, {code.equal(code.whole(last, 0), kind.kind.value)}")
+            there = code.let(f"and i1 {same}, {code.let(f'icmp ult i64 {index}, {tables[0]}')}")
+            with code.when(there):
+                try_object(kind, tables, group, index, ball_of(group))
+    with code.loop(first_moving, count) as group:
+        ball, far_bit = ball_of(group), code.let(f"shl i64 1, {group}")
         for kind, tables in kinds:
             with code.loop(0, tables[0]) as index:
-                item = object_code(code, kind, tables, index)
-                near = code.without(code.where_negative(item.coarse(centre, radius)), hit.get())
-                with code.when(code.some(near)):
-                    arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}"
-                    record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"))
-    rows, count = code.pointer("%scene", Header.PAIR_INTEGERS), code.whole("%scene", Header.GROUPS)
+                if kind.kind not in FAR:
+                    try_object(kind, tables, group, index, ball)
+                    continue
+                far = code.let(f"and i64 {code.whole(code.pointer('%scene', FAR[kind.kind]), index)}, {far_bit}")
+                with code.when(code.equal(far, 0)):
+                    try_object(kind, tables, group, index, ball)
+    rows = code.pointer("%scene", Header.PAIR_INTEGERS)
     with code.loop(0, code.whole("%scene", Header.PAIRS)) as pair:
         row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
         groups = code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)
@@ -279,6 +313,6 @@ def _collides(lanes: Lanes) -> str:
         near = code.without(code.where_negative(excess), hit.get())
         with code.when(code.some(near)):
             arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"
-            record(code.let(f"call {code.mask} @near_pair({arguments})"))
+            record(code.let(f"call {code.mask} @near_pair({arguments})"), -1, "0", pair)
     code.leave(f"{code.mask} {hit.get()}")
     return code.function(f"{code.mask} @collides(ptr %scene, ptr %work, i1 %any) noinline")

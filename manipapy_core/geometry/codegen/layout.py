@@ -44,6 +44,10 @@ class Header(enum.IntEnum):
     MARGINS_AT = enum.auto()
     """What is added around every group towards the world, then between the groups of every pair, 1 vector each."""
     SCRATCH_AT = enum.auto()
+    FAR_ALIGNED_BOXES = enum.auto()
+    """For each box along the axes of the base the bits of the groups that never reach it."""
+    FAR_BOXES = enum.auto()
+    """The same for boxes with axes of their own."""
     OBJECTS = enum.auto()
     """For every `ObjectKind` in turn: count, address of the numbers, address of the integers."""
 
@@ -179,7 +183,7 @@ MOST_GROUPS = 64
 """As many as there are bits in `Object.ALLOWED`."""
 FRAME = 12
 """Vectors of a frame: rotation row by row, then translation; and of a placed piece: centre, then its axes."""
-SCRATCH = 13
-"""Vectors of scratch memory: a placed piece of the world, and a note."""
+SCRATCH = 28
+"""Vectors of scratch memory: a placed piece of the world, and notes, for which one lane is enough."""
 LARGEST_POSITION = 64.0
 """Joint positions beyond this [rad or m] are refused: float32 would place the links worse than the safety margin."""
