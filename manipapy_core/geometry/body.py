@@ -16,6 +16,7 @@ from ..errors import InputError, UnknownLink
 from ..model.chain import Chain
 from ..model.robot import Robot
 from ..typing import Array
+from .capsules import BoundingCapsule, bounding_capsule
 from .parts import LinkShapes, Part, centred_part, enclosing_ball
 
 OVERSHOOT = 0.02
@@ -38,6 +39,11 @@ class Group:
     """Centre of a ball that contains the parts [m], shape (3,)."""
     bound: float
     """Radius of that ball [m]."""
+
+    @cached_property
+    def capsule(self) -> BoundingCapsule:
+        """Contains the parts as well."""
+        return bounding_capsule(self.parts)
 
     @cached_property
     def reach(self) -> float:

@@ -15,10 +15,10 @@ from ..typing import Array
 from .body import Group, GroupPair
 from .codegen.layout import (
     FRAME,
-    GROUP_NUMBERS,
     MOST_GROUPS,
     SCRATCH,
     SPHERE_NUMBERS,
+    GroupNumber,
     Header,
     ObjectKind,
 )
@@ -142,7 +142,12 @@ def robot_tables(
             rows.add(part, group.frame)
         last = count + len(group.spheres)
         group_integers.append([group.frame, count, last, first, rows.count])
-        group_numbers.append([*group.centre, group.bound + pad, group.reach + pad, group.nearest, group.bound + own])
+        capsule = group.capsule
+        square = float(capsule.half @ capsule.half)
+        group_numbers.append(
+            [*group.centre, group.bound + pad, group.reach + pad, group.nearest, group.bound + own, *capsule.middle,
+             *capsule.half, capsule.radius + own, 1.0 / square if square > 0.0 else 0.0]
+        )  # fmt: skip
         spheres.append(group.spheres + np.array([0.0, 0.0, 0.0, pad, 0.0]))
         count = last
     pair_rows: list[list[int]] = []
@@ -183,7 +188,7 @@ def robot_tables(
         centres_at, spheres_at, pieces_at, joints_at, halves_at, margins_at, scratch_at,
     )  # fmt: skip
     put(Header.GROUP_INTEGERS, group_integers, GroupInteger.WIDTH, np.int64)
-    put(Header.GROUP_NUMBERS, group_numbers, GROUP_NUMBERS, np.float32)
+    put(Header.GROUP_NUMBERS, group_numbers, GroupNumber.WIDTH, np.float32)
     put(Header.SPHERES, np.concatenate(spheres), SPHERE_NUMBERS, np.float32)
     put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
     put(Header.APART, [2.0 * own], 1, np.float32)

@@ -11,12 +11,12 @@ import math
 
 from ...compiler.llvm.code import Code, Vector3
 from ...compiler.llvm.types import Lanes
-from .convex import call_support, call_touching, frame_vectors, moved, piece_rows, placed_piece
+from .convex import call_support, call_touching, frame_vectors, moved, piece_rows, placed_piece, turned
 from .layout import (
-    GROUP_NUMBERS,
     MAP_CELLS,
     OBJECT_NUMBERS,
     SPHERE_NUMBERS,
+    GroupNumber,
     GroupRow,
     Header,
     ObjectKind,
@@ -45,7 +45,7 @@ def group_rows(code: Code, group: str) -> tuple[str, str]:
     integers, numbers = code.pointer("%scene", Header.GROUP_INTEGERS), code.pointer("%scene", Header.GROUP_NUMBERS)
     return (
         code.address("i64", integers, code.times(group, GroupRow.WIDTH)),
-        code.address(code.lanes.scalar, numbers, code.times(group, GROUP_NUMBERS)),
+        code.address(code.lanes.scalar, numbers, code.times(group, GroupNumber.WIDTH)),
     )
 
 
@@ -200,12 +200,15 @@ def _near_pair(lanes: Lanes) -> str:
     code = Code(lanes)
     row = code.address("i64", code.pointer("%scene", Header.PAIR_INTEGERS), code.times("%pair", PairRow.WIDTH))
     margin = margin_of(code, code.plus("%pair", code.whole("%scene", Header.GROUPS)))
-    near = code.variable(code.mask, "%lanes")
-    with code.when(code.let(f"icmp ne i64 {code.whole(row, PairRow.MAP)}, 0")):
-        near.set(_nearer_by_map(code, row, margin))
+    groups = [code.whole(row, group) for group in (PairRow.FIRST, PairRow.SECOND)]
+    near = code.variable(code.mask, code.both("%lanes", _near_capsule(code, groups[0], groups[1], margin)))
+    near.set(code.both(near.get(), _near_capsule(code, groups[1], groups[0], margin)))
     code.return_when(code.none(near.get()), f"{code.mask} 0")
-    for group in (PairRow.FIRST, PairRow.SECOND):
-        code.do(f"call void @pieces(ptr %scene, ptr %work, i64 {code.whole(row, group)})")
+    with code.when(code.let(f"icmp ne i64 {code.whole(row, PairRow.MAP)}, 0")):
+        near.set(_nearer_by_map(code, row, near.get(), margin))
+    code.return_when(code.none(near.get()), f"{code.mask} 0")
+    for group in groups:
+        code.do(f"call void @pieces(ptr %scene, ptr %work, i64 {group})")
     table, hit = code.pointer("%scene", Header.PIECE_PAIR_INTEGERS), code.variable(code.mask, "0")
     with code.loop(code.whole(row, PairRow.FIRST_PIECE_PAIR), code.whole(row, PairRow.LAST_PIECE_PAIR)) as index:
         open_lanes = code.without(near.get(), hit.get())
@@ -218,7 +221,22 @@ def _near_pair(lanes: Lanes) -> str:
     return code.function(f"{code.mask} @near_pair(ptr %scene, ptr %work, i64 %pair, {code.mask} %lanes) noinline")
 
 
-def _nearer_by_map(code: Code, row: str, margin: str) -> str:
+def _near_capsule(code: Code, ball: str, capsule: str, margin: str) -> str:
+    """Lanes in which the bounding ball of a group and the capsule of another one may be nearer than the margin."""
+    numbers = [group_rows(code, group)[1] for group in (ball, capsule)]
+    frame = frame_vectors(code, code.whole(group_rows(code, capsule)[0], GroupRow.FRAME))
+    half = turned(code, frame, code.spread3(numbers[1], GroupNumber.HALF))
+    middle = moved(code, frame, code.spread3(numbers[1], GroupNumber.MIDDLE))
+    offset = code.minus(centre_of_group(code, ball), middle)
+    share = code.multiply(code.dot(half, offset), code.spread(numbers[1], GroupNumber.INVERSE))
+    share = code.minimum(code.maximum(share, code.constant(-1.0)), code.constant(1.0))
+    across = code.along(code.negate(share), half, offset)
+    radii = code.add(code.spread(numbers[0], GroupNumber.OWN_RADIUS), code.spread(numbers[1], GroupNumber.CAPSULE))
+    reach = code.add(radii, margin)
+    return code.where_negative(code.subtract(code.dot(across, across), code.multiply(reach, reach)))
+
+
+def _nearer_by_map(code: Code, row: str, lanes: str, margin: str) -> str:
     """Those of the lanes in which the map of a pair does not prove that its groups are apart."""
     joints, halves = (
         code.address(code.V, "%work", code.whole("%scene", at)) for at in (Header.JOINTS_AT, Header.HALVES_AT)
@@ -237,7 +255,7 @@ def _nearer_by_map(code: Code, row: str, margin: str) -> str:
     index = code.let(f"shl {whole} {index}, {code.lanes.whole(1)}")
     table, apart = code.pointer(row, PairRow.MAP), code.spread(code.pointer("%scene", Header.APART), 0)
     least = code.subtract(gather(code, table, index), code.add(apart, margin))
-    near = code.variable(code.mask, code.both("%lanes", code.where_negative(least)))
+    near = code.variable(code.mask, code.both(lanes, code.where_negative(least)))
     thick = code.bits(code.let(f"fcmp ogt {code.V} {margin}, {code.constant(0.0)}"))
     with code.when(code.some(code.both(near.get(), thick))):
         # A box no wider than two cells is inside the cell of its middle and the cells around it.
@@ -281,7 +299,7 @@ def _collides(lanes: Lanes) -> str:
 
     def ball_of(group: str) -> Ball:
         _, numbers = group_rows(code, group)
-        return centre_of_group(code, group), code.add(code.spread(numbers, 3), margin_of(code, group))
+        return centre_of_group(code, group), code.add(code.spread(numbers, GroupNumber.RADIUS), margin_of(code, group))
 
     with code.when("%any"):
         # What stopped the last motion is likely to stop this one too. The note may be of another scene, or nonsense.
@@ -307,7 +325,7 @@ def _collides(lanes: Lanes) -> str:
     with code.loop(0, code.whole("%scene", Header.PAIRS)) as pair:
         row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
         groups = code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)
-        bounds = code.add(*(code.spread(group_rows(code, group)[1], GROUP_NUMBERS - 1) for group in groups))
+        bounds = code.add(*(code.spread(group_rows(code, group)[1], GroupNumber.OWN_RADIUS) for group in groups))
         reach = code.add(bounds, margin_of(code, code.plus(pair, count)))
         excess = ball_excess(code, centre_of_group(code, groups[0]), centre_of_group(code, groups[1]), reach)
         near = code.without(code.where_negative(excess), hit.get())

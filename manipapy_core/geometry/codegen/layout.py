@@ -64,9 +64,30 @@ class GroupRow(enum.IntEnum):
     WIDTH = enum.auto()
 
 
-GROUP_NUMBERS = 7
-"""Bounding ball x, y, z, radius towards the world; about the same centre, how far the fine spheres reach, and how far
-the nearest of them begins (negative if it holds the centre); radius of the bounding ball towards other groups."""
+class GroupNumber(enum.IntEnum):
+    """Where the numbers of a group begin."""
+
+    CENTRE = 0
+    """Of the bounding ball."""
+    RADIUS = 3
+    """Of that ball towards the world."""
+    REACH = 4
+    """How far the fine spheres reach from the centre."""
+    NEAREST = 5
+    """How far from the centre the nearest of them begins; negative if it holds the centre."""
+    OWN_RADIUS = 6
+    """Of the bounding ball towards other groups."""
+    MIDDLE = 7
+    """Of the segment of the bounding capsule."""
+    HALF = 10
+    """From there to one of its ends."""
+    CAPSULE = 13
+    """Radius of the capsule towards other groups."""
+    INVERSE = 14
+    """1 / HALF², or 0 [1/m²]."""
+    WIDTH = 15
+
+
 SPHERE_NUMBERS = 5
 """Centre x, y, z; radius; radius of the ball about the centre that the link certainly fills."""
 
