@@ -21,6 +21,8 @@ from .codegen.layout import (
     GroupNumber,
     Header,
     ObjectKind,
+    PairBlockRow,
+    UnitRow,
 )
 from .codegen.layout import GroupRow as GroupInteger
 from .codegen.layout import PairRow as PairInteger
@@ -28,6 +30,7 @@ from .fields import MAX_DISTANCE
 from .levers import Reach
 from .object_tables import ObjectTables, groups_out_of_reach
 from .piece_rows import RADII, PieceRows, PieceTables, address_of
+from .units import Units, units_of
 
 SAFETY = 2e-4
 """Added around the robot towards the world [m]: far above what float32 loses over an arm's length (about 1e-5 m)."""
@@ -101,7 +104,7 @@ class RobotTables:
     largest_sphere: float
     """Radius [m]."""
     balls: Array
-    """Centre and radius of balls that the groups never leave [m], shape (groups, 4)."""
+    """Centre and radius of balls that groups, and units of several, never leave [m], shape (balls, 4)."""
     names: tuple[str, ...]
     """Of the groups, in order."""
     memory: tuple[Any, ...] = field(repr=False)
@@ -131,7 +134,7 @@ def robot_tables(
     if len(groups) > MOST_GROUPS:
         raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
     pad, own = padding.world + SAFETY, padding.own + SELF_SAFETY
-    rows = PieceRows()
+    rows, units = PieceRows(), units_of(groups, pairs)
     group_integers: list[list[int]] = []
     group_numbers: list[list[float]] = []
     spheres = [np.empty((0, SPHERE_NUMBERS))]
@@ -150,6 +153,12 @@ def robot_tables(
         )  # fmt: skip
         spheres.append(group.spheres + np.array([0.0, 0.0, 0.0, pad, 0.0]))
         count = last
+    for centre, bound in units.balls:
+        unused = [0.0] * (GroupNumber.WIDTH - GroupNumber.MIDDLE)
+        group_numbers.append([*centre, bound + pad, 0.0, 0.0, bound + own, *unused])
+        frame = next(groups[run[0]].frame for run, row in zip(units.members, units.rows) if row == len(group_integers))
+        group_integers.append([frame, 0, 0, 0, 0])
+    balls = len(group_integers)
     pair_rows: list[list[int]] = []
     piece_pairs: list[list[int]] = []
     maps: list[NDArray[np.float32]] = []
@@ -172,16 +181,18 @@ def robot_tables(
         memory.append(table)
         header[at] = address_of(table)
 
+    moving = [[row, run[0], run[-1] + 1] for row, run in zip(units.rows, units.members) if groups[run[0]].frame > 0]
     pieces = rows.tables()
     centres_at = FRAME * (bodies + 1)
-    spheres_at = centres_at + 3 * len(groups)
+    spheres_at = centres_at + 3 * balls
     pieces_at = spheres_at + 3 * count
     joints_at = pieces_at + FRAME * pieces.counts.pieces
     halves_at = joints_at + joints
     margins_at = halves_at + joints
-    scratch_at = margins_at + len(groups) + len(pairs)
+    scratch_at = margins_at + balls + len(pairs) + len(units.blocks)
     header[Header.FRAMES_FUNCTION], header[Header.JOINTS] = frames_address, joints
-    header[Header.GROUPS] = len(groups)
+    header[Header.GROUPS], header[Header.BALLS] = len(groups), balls
+    header[Header.UNITS], header[Header.PAIR_BLOCKS] = len(moving), len(units.blocks)
     header[Header.FIRST_MOVING] = sum(group.frame == 0 for group in groups)
     header[Header.PAIRS], header[Header.PIECE_PAIRS] = len(pair_rows), len(piece_pairs)
     header[Header.CENTRES_AT : Header.SCRATCH_AT + 1] = (
@@ -190,19 +201,40 @@ def robot_tables(
     put(Header.GROUP_INTEGERS, group_integers, GroupInteger.WIDTH, np.int64)
     put(Header.GROUP_NUMBERS, group_numbers, GroupNumber.WIDTH, np.float32)
     put(Header.SPHERES, np.concatenate(spheres), SPHERE_NUMBERS, np.float32)
-    put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
+    put(Header.UNIT_INTEGERS, moving, UnitRow.WIDTH, np.int64)
+    put(Header.PAIR_BLOCK_INTEGERS, units.blocks, PairBlockRow.WIDTH, np.int64)
+    put(Header.PAIR_INTEGERS, [pair_rows[index] for index in units.order], PairInteger.WIDTH, np.int64)
     put(Header.APART, [2.0 * own], 1, np.float32)
     put(Header.PIECE_PAIR_INTEGERS, piece_pairs, 2, np.int64)
-    balls = np.empty((len(groups), 4))
+    limits = np.empty((balls, 4))
     if reach is not None:
-        put(Header.LEVERS, reach.levers, joints, np.float32)
-        balls = np.column_stack([reach.centres, reach.radii + pad + ROUNDING])
+        put(Header.LEVERS, _with_units(reach.levers, len(groups), units), joints, np.float32)
+        limits[: len(groups)] = np.column_stack([reach.centres, reach.radii + pad + ROUNDING])
+        for run, row in zip(units.members, units.rows):
+            # Groups of one frame have the same centre.
+            limits[row] = limits[max(run, key=lambda index: limits[index, 3])]
     numbers = pieces.padded(own)
     header[Header.PIECE_INTEGERS], header[Header.PIECE_NUMBERS] = address_of(pieces.integers), address_of(numbers)
     header[Header.VERTICES], header[Header.CLUSTERS] = address_of(pieces.vertices), address_of(pieces.clusters)
     radius = max((float(group.spheres[:, 3].max()) for group in groups), default=0.0) + pad
     names = tuple(group.name for group in groups)
-    return RobotTables(header, scratch_at + SCRATCH, pieces, numbers, pad - own, radius, balls, names, tuple(memory))
+    return RobotTables(header, scratch_at + SCRATCH, pieces, numbers, pad - own, radius, limits, names, tuple(memory))
+
+
+def _with_units(levers: NDArray[np.float32], groups: int, units: Units) -> NDArray[np.float32]:
+    """Levers with those of units behind the groups, pairs in their new order, and those of blocks behind them."""
+    pairs = levers[groups:][units.order]
+    together = [levers[list(run)].max(axis=0) for run in units.members if len(run) > 1]
+    blocks = [pairs[first:last].max(axis=0) for _, _, first, last in units.blocks]
+    empty = np.empty((0, levers.shape[1]), dtype=np.float32)
+    return np.concatenate(
+        [
+            levers[:groups],
+            empty if not together else np.array(together),
+            pairs,
+            empty if not blocks else np.array(blocks),
+        ]
+    )
 
 
 def scene_tables(

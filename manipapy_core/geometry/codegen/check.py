@@ -8,6 +8,7 @@ of it reads tables (`layout`), so that one piece of machine code serves every ro
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...compiler.llvm.code import Code, Vector3
 from ...compiler.llvm.types import Lanes
@@ -21,8 +22,10 @@ from .layout import (
     Header,
     ObjectKind,
     ObjectRow,
+    PairBlockRow,
     PairRow,
     PieceNumber,
+    UnitRow,
 )
 from .objects import OBJECT_CODES, ObjectCode, PlaneCode, gather
 
@@ -31,8 +34,8 @@ NOTE = 12
 are, then what the last motion touched: kind of an object, group, and index of the object."""
 FAR = {ObjectKind.ALIGNED_BOX: Header.FAR_ALIGNED_BOXES, ObjectKind.BOX: Header.FAR_BOXES}
 """Kinds of objects for which it is known which groups never reach them."""
-Ball = tuple[Vector3, str]
-"""Centre and radius."""
+Ball = tuple[Vector3, str, str]
+"""Centre, radius and margin."""
 
 
 def checker_functions(lanes: Lanes) -> str:
@@ -69,7 +72,7 @@ def centre_of_group(code: Code, group: str) -> list[str]:
 
 
 def margin_of(code: Code, row: str) -> str:
-    """What is added around a group towards the world; the rows of pairs come behind those of groups."""
+    """What is added around a ball towards the world; the rows of pairs and their blocks come behind those of balls."""
     return code.vector("%work", code.plus(row, code.whole("%scene", Header.MARGINS_AT)))
 
 
@@ -106,10 +109,10 @@ def _return_when_in_place(code: Code, kind: int) -> None:
 
 
 def _centres(lanes: Lanes) -> str:
-    """Begins a block: puts the bounding balls of all groups in place."""
+    """Begins a block: puts the bounding balls of all groups and units in place."""
     code = Code(lanes)
     code.do(f"store <2 x i64> zeroinitializer, ptr {_note(code)}, align 4")
-    with code.loop(0, code.whole("%scene", Header.GROUPS)) as group:
+    with code.loop(0, code.whole("%scene", Header.BALLS)) as group:
         integers, numbers = group_rows(code, group)
         frame = frame_vectors(code, code.whole(integers, GroupRow.FRAME))
         at = code.plus(code.times(group, 3), code.whole("%scene", Header.CENTRES_AT))
@@ -156,7 +159,7 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
     with code.loop(code.whole(integers, GroupRow.FIRST_SPHERE), code.whole(integers, GroupRow.LAST_SPHERE)) as index:
         sphere = SphereRow(code, index)
         measure = item.measure(sphere.centre)
-        outer.set(code.minimum(outer.get(), item.excess(measure, code.add(sphere.radius, margin))))
+        outer.set(code.minimum(outer.get(), item.excess(measure, item.within_margin(sphere.radius, margin))))
         inner.set(code.minimum(inner.get(), item.certain(measure, sphere.inner)))
     possible = code.both(code.where_negative(outer.get()), "%lanes")
     if not kind.convex:
@@ -199,7 +202,7 @@ def _near_pair(lanes: Lanes) -> str:
     """Those of the given lanes in which the two groups of a pair touch."""
     code = Code(lanes)
     row = code.address("i64", code.pointer("%scene", Header.PAIR_INTEGERS), code.times("%pair", PairRow.WIDTH))
-    margin = margin_of(code, code.plus("%pair", code.whole("%scene", Header.GROUPS)))
+    margin = margin_of(code, code.plus("%pair", code.whole("%scene", Header.BALLS)))
     groups = [code.whole(row, group) for group in (PairRow.FIRST, PairRow.SECOND)]
     near = code.variable(code.mask, code.both("%lanes", _near_capsule(code, groups[0], groups[1], margin)))
     near.set(code.both(near.get(), _near_capsule(code, groups[1], groups[0], margin)))
@@ -267,6 +270,11 @@ def _nearer_by_map(code: Code, row: str, lanes: str, margin: str) -> str:
     return near.get()
 
 
+def _near_ball(item: ObjectCode, ball: Ball) -> str:
+    centre, radius, margin = ball
+    return item.code.where_negative(item.coarse(centre, item.within_margin(radius, margin)))
+
+
 def _collides(lanes: Lanes) -> str:
     """The colliding lanes of a block whose frames are in place.
 
@@ -292,14 +300,14 @@ def _collides(lanes: Lanes) -> str:
 
     def try_object(kind: type[ObjectCode], tables: tuple[str, str, str], group: str, index: str, ball: Ball) -> None:
         item = object_code(code, kind, tables, index)
-        near = code.without(code.where_negative(item.coarse(*ball)), hit.get())
+        near = code.without(_near_ball(item, ball), hit.get())
         with code.when(code.some(near)):
             arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}"
             record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"), kind.kind.value, group, index)
 
     def ball_of(group: str) -> Ball:
         _, numbers = group_rows(code, group)
-        return centre_of_group(code, group), code.add(code.spread(numbers, GroupNumber.RADIUS), margin_of(code, group))
+        return centre_of_group(code, group), code.spread(numbers, GroupNumber.RADIUS), margin_of(code, group)
 
     with code.when("%any"):
         # What stopped the last motion is likely to stop this one too. The note may be of another scene, or nonsense.
@@ -311,26 +319,48 @@ def _collides(lanes: Lanes) -> str:
             there = code.let(f"and i1 {same}, {code.let(f'icmp ult i64 {index}, {tables[0]}')}")
             with code.when(there):
                 try_object(kind, tables, group, index, ball_of(group))
-    with code.loop(first_moving, count) as group:
-        ball, far_bit = ball_of(group), code.let(f"shl i64 1, {group}")
+    unit_rows = code.pointer("%scene", Header.UNIT_INTEGERS)
+    with code.loop(0, code.whole("%scene", Header.UNITS)) as unit:
+        row = code.address("i64", unit_rows, code.times(unit, UnitRow.WIDTH))
+        number, first, last_group = (
+            code.whole(row, entry) for entry in (UnitRow.BALL, UnitRow.FIRST_GROUP, UnitRow.LAST_GROUP)
+        )
+        ball, far_bit = ball_of(number), code.let(f"shl i64 1, {number}")
+
+        def try_unit(kind: type[ObjectCode], tables: tuple[str, str, str], index: str) -> None:
+            item = object_code(code, kind, tables, index)
+            near = code.without(_near_ball(item, ball), hit.get())
+            with code.when(code.some(near)), code.loop(first, last_group) as group:
+                try_object(kind, tables, group, index, ball_of(group))
+
         for kind, tables in kinds:
             with code.loop(0, tables[0]) as index:
                 if kind.kind not in FAR:
-                    try_object(kind, tables, group, index, ball)
+                    try_unit(kind, tables, index)
                     continue
                 far = code.let(f"and i64 {code.whole(code.pointer('%scene', FAR[kind.kind]), index)}, {far_bit}")
                 with code.when(code.equal(far, 0)):
-                    try_object(kind, tables, group, index, ball)
-    rows = code.pointer("%scene", Header.PAIR_INTEGERS)
-    with code.loop(0, code.whole("%scene", Header.PAIRS)) as pair:
-        row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
-        groups = code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)
-        bounds = code.add(*(code.spread(group_rows(code, group)[1], GroupNumber.OWN_RADIUS) for group in groups))
-        reach = code.add(bounds, margin_of(code, code.plus(pair, count)))
-        excess = ball_excess(code, centre_of_group(code, groups[0]), centre_of_group(code, groups[1]), reach)
-        near = code.without(code.where_negative(excess), hit.get())
-        with code.when(code.some(near)):
-            arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"
-            record(code.let(f"call {code.mask} @near_pair({arguments})"), -1, "0", pair)
+                    try_unit(kind, tables, index)
+
+    def near_balls(balls: Sequence[str], margin: str) -> str:
+        bounds = code.add(*(code.spread(group_rows(code, ball)[1], GroupNumber.OWN_RADIUS) for ball in balls))
+        reach = code.add(bounds, margin_of(code, margin))
+        excess = ball_excess(code, centre_of_group(code, balls[0]), centre_of_group(code, balls[1]), reach)
+        return code.without(code.where_negative(excess), hit.get())
+
+    rows, blocks = code.pointer("%scene", Header.PAIR_INTEGERS), code.pointer("%scene", Header.PAIR_BLOCK_INTEGERS)
+    of_pairs = code.whole("%scene", Header.BALLS)
+    of_blocks = code.plus(of_pairs, code.whole("%scene", Header.PAIRS))
+    with code.loop(0, code.whole("%scene", Header.PAIR_BLOCKS)) as block:
+        row = code.address("i64", blocks, code.times(block, PairBlockRow.WIDTH))
+        balls = [code.whole(row, entry) for entry in (PairBlockRow.FIRST_BALL, PairBlockRow.SECOND_BALL)]
+        ends = code.whole(row, PairBlockRow.FIRST_PAIR), code.whole(row, PairBlockRow.LAST_PAIR)
+        with code.when(code.some(near_balls(balls, code.plus(of_blocks, block)))), code.loop(*ends) as pair:
+            row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
+            groups = [code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)]
+            near = near_balls(groups, code.plus(of_pairs, pair))
+            with code.when(code.some(near)):
+                arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"
+                record(code.let(f"call {code.mask} @near_pair({arguments})"), -1, "0", pair)
     code.leave(f"{code.mask} {hit.get()}")
     return code.function(f"{code.mask} @collides(ptr %scene, ptr %work, i1 %any) noinline")

@@ -67,12 +67,17 @@ def _load(lanes: Lanes) -> str:
     return code.function(f"{code.mask} @load(ptr %scene, ptr %q, i64 %first, i64 %count, ptr %work)")
 
 
+def _margin_rows(code: Code) -> str:
+    counts = [code.whole("%scene", entry) for entry in (Header.BALLS, Header.PAIRS, Header.PAIR_BLOCKS)]
+    return code.plus(code.plus(counts[0], counts[1]), counts[2])
+
+
 def _prepare(lanes: Lanes) -> str:
     """The base frame, which never moves, and no margins."""
     code = Code(lanes)
     zero, one = code.constant(0.0), code.constant(1.0)
     code.keep("%work", [one, zero, zero, zero, one, zero, zero, zero, one, zero, zero, zero])
-    count = code.plus(code.whole("%scene", Header.GROUPS), code.whole("%scene", Header.PAIRS))
+    count = _margin_rows(code)
     margins = code.address(code.V, "%work", code.whole("%scene", Header.MARGINS_AT))
     with code.loop(0, count) as row:
         code.keep(margins, [zero], row)
@@ -83,15 +88,15 @@ def _prepare(lanes: Lanes) -> str:
 def _margins(lanes: Lanes) -> str:
     """How far points move within boxes of configurations, whose half widths are in place of the joint positions."""
     code = Code(lanes)
-    n, groups = code.whole("%scene", Header.JOINTS), code.whole("%scene", Header.GROUPS)
+    n, balls = code.whole("%scene", Header.JOINTS), code.whole("%scene", Header.BALLS)
     levers = code.pointer("%scene", Header.LEVERS)
     joints = code.address(code.V, "%work", code.whole("%scene", Header.JOINTS_AT))
     margins = code.address(code.V, "%work", code.whole("%scene", Header.MARGINS_AT))
     halves = code.address(code.V, "%work", code.whole("%scene", Header.HALVES_AT))
     with code.loop(0, n) as joint:
         code.keep(halves, [code.absolute(code.vector(joints, joint))], joint)
-    with code.loop(0, code.plus(groups, code.whole("%scene", Header.PAIRS))) as row:
-        of_pair = code.let(f"icmp sge i64 {row}, {groups}")
+    with code.loop(0, _margin_rows(code)) as row:
+        of_pair = code.let(f"icmp sge i64 {row}, {balls}")
         slack = code.let(f"load double, ptr {code.address('double', '%slack', code.let(f'zext i1 {of_pair} to i64'))}")
         short = code.let(f"fptrunc double {slack} to {lanes.scalar}")
         way = code.variable(code.V, code.negate(code.splat(short)))

@@ -17,6 +17,14 @@ class Header(enum.IntEnum):
     GROUPS = enum.auto()
     FIRST_MOVING = enum.auto()
     """Groups before this one are fixed to the base: they are not checked against the world."""
+    BALLS = enum.auto()
+    """Rows of group numbers: those of the groups, then of units of more than one group."""
+    UNITS = enum.auto()
+    """Of groups with the same frame; those that move."""
+    UNIT_INTEGERS = enum.auto()
+    PAIR_BLOCKS = enum.auto()
+    """Of pairs between the same two units."""
+    PAIR_BLOCK_INTEGERS = enum.auto()
     GROUP_INTEGERS = enum.auto()
     GROUP_NUMBERS = enum.auto()
     SPHERES = enum.auto()
@@ -31,7 +39,7 @@ class Header(enum.IntEnum):
     PIECE_PAIRS = enum.auto()
     PIECE_PAIR_INTEGERS = enum.auto()
     LEVERS = enum.auto()
-    """How far points of every group move, then those of every pair against each other, per unit of each joint."""
+    """How far points of every ball move, then those of every pair and block against each other, per unit of a joint."""
     CENTRES_AT = enum.auto()
     """Centres of the groups' bounding spheres, 3 vectors each."""
     SPHERES_AT = enum.auto()
@@ -42,7 +50,8 @@ class Header(enum.IntEnum):
     HALVES_AT = enum.auto()
     """Half widths of a box of configurations, 1 vector per joint."""
     MARGINS_AT = enum.auto()
-    """What is added around every group towards the world, then between the groups of every pair, 1 vector each."""
+    """What is added around every ball towards the world, then between the groups of every pair and between the units of
+    every block of pairs, 1 vector each."""
     SCRATCH_AT = enum.auto()
     FAR_ALIGNED_BOXES = enum.auto()
     """For each box along the axes of the base the bits of the groups that never reach it."""
@@ -90,6 +99,25 @@ class GroupNumber(enum.IntEnum):
 
 SPHERE_NUMBERS = 5
 """Centre x, y, z; radius; radius of the ball about the centre that the link certainly fills."""
+
+
+class UnitRow(enum.IntEnum):
+    """Integers of a unit."""
+
+    BALL = 0
+    FIRST_GROUP = enum.auto()
+    LAST_GROUP = enum.auto()
+    WIDTH = enum.auto()
+
+
+class PairBlockRow(enum.IntEnum):
+    """Integers of a block of pairs."""
+
+    FIRST_BALL = 0
+    SECOND_BALL = enum.auto()
+    FIRST_PAIR = enum.auto()
+    LAST_PAIR = enum.auto()
+    WIDTH = enum.auto()
 
 
 class PieceKind(enum.IntEnum):

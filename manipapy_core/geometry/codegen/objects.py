@@ -7,6 +7,7 @@ robot fills does so beyond doubt.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 from ...compiler.llvm.code import Code, Vector3
@@ -40,6 +41,10 @@ class ObjectCode(ABC):
     def signed(self, point: Vector3) -> str:
         """Signed distance [m]."""
         return self.measure(point)
+
+    def within_margin(self, radius: str, margin: str) -> str:
+        """A radius for which no ball of the given one reaches the object that is moved by at most the margin."""
+        return self.code.add(radius, margin)
 
     def coarse(self, point: Vector3, radius: str) -> str:
         """`excess` for the bounding ball of a whole link."""
@@ -207,6 +212,13 @@ class FieldCode(ObjectCode):
             part = code.let(f"mul {whole} {number}, {self._everywhere(step)}")
             index = code.let(f"add {whole} {index}, {part}")
         return gather(code, code.pointer(self.integers, ObjectRow.DATA), index)
+
+    def within_margin(self, radius: str, margin: str) -> str:
+        # Distances jump from cell to cell, by at most the diagonal of one more than the way between two points.
+        code = self.code
+        diagonal = code.divide(code.constant(math.sqrt(3.0)), code.spread(self.numbers, 3))
+        moves = code.let(f"fcmp ogt {code.V} {margin}, {code.constant(0.0)}")
+        return code.add(radius, code.select(moves, code.add(margin, diagonal), margin))
 
     def slope_step(self) -> str:
         return self.code.divide(self.code.constant(1.0), self.code.spread(self.numbers, 3))
