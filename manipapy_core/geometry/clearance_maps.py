@@ -19,8 +19,10 @@ from .codegen.layout import MAP_CELLS
 from .levers import levers
 from .tables import Padding, robot_tables, scene_tables
 
-SAMPLES = 12
-"""Per cell and joint."""
+SAMPLES = (12, 48)
+"""Per cell and joint; the second where the first leave most cells below `ENOUGH`."""
+ENOUGH = 1.2e-3
+"""Distance that planners keep between links, with the safety margin, and a little more [m]."""
 PADDINGS = (0.0007, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.009, 0.013, 0.02, 0.03)
 """Of each link, tried in this order [m]."""
 ROUNDING = 1e-4
@@ -37,7 +39,11 @@ def clearance_map(chain: Chain, groups: Sequence[Group], pair: GroupPair) -> Cle
         return None
     least = np.full((MAP_CELLS, MAP_CELLS), np.inf)
     for part_pairs in _by_lever(chain, both, pair):
-        least = np.minimum(least, _least_distances(chain, both, part_pairs, joints))
+        for samples in SAMPLES:
+            found = _least_distances(chain, both, part_pairs, joints, samples)
+            if np.median(found) > ENOUGH:
+                break
+        least = np.minimum(least, found)
     around = np.min([np.roll(least, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)], axis=0)
     return ClearanceMap(joints, np.stack([least, around], axis=-1).astype(np.float32))
 
@@ -62,11 +68,11 @@ def _only(both: tuple[Group, Group], part_pairs: Sequence[tuple[int, int]]) -> t
 
 
 def _least_distances(
-    chain: Chain, both: tuple[Group, Group], part_pairs: list[tuple[int, int]], joints: tuple[int, int]
+    chain: Chain, both: tuple[Group, Group], part_pairs: list[tuple[int, int]], joints: tuple[int, int], samples: int
 ) -> Array:
     """Lower bound in each cell [m], shape (cells, cells)."""
     rates = levers(chain, *_only(both, part_pairs))
-    half = 0.5 * TURN / (MAP_CELLS * SAMPLES) + ROUNDING
+    half = 0.5 * TURN / (MAP_CELLS * samples) + ROUNDING
     moved = half * sum(rates.values())
     frames, code = frames_code(chain), checker_code()
     pair = GroupPair(0, 1, tuple(part_pairs))
@@ -79,12 +85,12 @@ def _least_distances(
         for pad in PADDINGS
     ]
     work = workspace(scenes[0].work_vectors)
-    angles = TURN * (np.arange(MAP_CELLS * SAMPLES) + 0.5) / (MAP_CELLS * SAMPLES)
+    angles = TURN * (np.arange(MAP_CELLS * samples) + 0.5) / (MAP_CELLS * samples)
     least = np.empty((MAP_CELLS, MAP_CELLS))
-    q = np.zeros((SAMPLES * len(angles), chain.n))
-    q[:, joints[1]] = np.tile(angles, SAMPLES)
+    q = np.zeros((samples * len(angles), chain.n))
+    q[:, joints[1]] = np.tile(angles, samples)
     for cell in range(MAP_CELLS):
-        q[:, joints[0]] = np.repeat(angles[cell * SAMPLES : (cell + 1) * SAMPLES], len(angles))
+        q[:, joints[0]] = np.repeat(angles[cell * samples : (cell + 1) * samples], len(angles))
         apart = np.zeros(len(q))
         open_rows = np.arange(len(q))
         for pad, scene in zip(PADDINGS, scenes):
@@ -92,5 +98,5 @@ def _least_distances(
             code.calls["check"](scene.address, rows.ctypes.data, len(rows), work.ctypes.data, hits.ctypes.data)
             open_rows = open_rows[~hits]
             apart[open_rows] = 2.0 * pad
-        least[cell] = apart.reshape(SAMPLES, MAP_CELLS, SAMPLES).min(axis=(0, 2)) - moved
+        least[cell] = apart.reshape(samples, MAP_CELLS, samples).min(axis=(0, 2)) - moved
     return least

@@ -16,7 +16,7 @@ from ...geometry.raw_calls import call_seven
 from ...jit import njit
 from .edges import BOXES, COUNTED_EDGES, COUNTED_SAMPLES, LANES, SCENE
 
-WIDEST = 0.03
+WIDEST = 0.02
 """How far points of the arm move from the middle of the first intervals [m]."""
 DEEPEST = 48
 """Levels of halving, more than numbers of double precision allow."""
