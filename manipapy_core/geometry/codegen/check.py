@@ -31,7 +31,10 @@ from .objects import OBJECT_CODES, ObjectCode, PlaneCode, gather
 
 NOTE = 12
 """Vector of the scratch memory with 64-bit numbers: bits of the groups whose spheres are placed, of those whose pieces
-are, then what the last motion touched: kind of an object, group, and index of the object."""
+are, then what the last motion touched: kind of an object (or `PAIR`), group, and index of the object (or pair)."""
+PAIR = -1
+MARGIN_STEP = 5
+"""Number among the notes: from the margin of one row to the next, 0 where a single one, which is zero, is for all."""
 FAR = {ObjectKind.ALIGNED_BOX: Header.FAR_ALIGNED_BOXES, ObjectKind.BOX: Header.FAR_BOXES}
 """Kinds of objects for which it is known which groups never reach them."""
 Ball = tuple[Vector3, str, str]
@@ -73,7 +76,8 @@ def centre_of_group(code: Code, group: str) -> list[str]:
 
 def margin_of(code: Code, row: str) -> str:
     """What is added around a ball towards the world; the rows of pairs and their blocks come behind those of balls."""
-    return code.vector("%work", code.plus(row, code.whole("%scene", Header.MARGINS_AT)))
+    step = code.whole(note_of(code), MARGIN_STEP)
+    return code.vector("%work", code.plus(code.times(row, step), code.whole("%scene", Header.MARGINS_AT)))
 
 
 class SphereRow:
@@ -94,13 +98,13 @@ def ball_excess(code: Code, a: Vector3, b: Vector3, reach: str) -> str:
     return code.subtract(code.dot(apart, apart), code.multiply(reach, reach))
 
 
-def _note(code: Code) -> str:
+def note_of(code: Code) -> str:
     return code.address(code.V, "%work", code.plus(code.whole("%scene", Header.SCRATCH_AT), NOTE))
 
 
 def _return_when_in_place(code: Code, kind: int) -> None:
     """Returns if the group has been placed in this block already; otherwise sets its flag."""
-    note = code.address("i64", _note(code), kind)
+    note = code.address("i64", note_of(code), kind)
     known, bit = code.let(f"load i64, ptr {note}"), code.let("shl i64 1, %group")
     there = code.let(f"and i64 {known}, {bit}")
     code.return_when(code.let(f"icmp ne i64 {there}, 0"), "void")
@@ -111,7 +115,7 @@ def _return_when_in_place(code: Code, kind: int) -> None:
 def _centres(lanes: Lanes) -> str:
     """Begins a block: puts the bounding balls of all groups and units in place."""
     code = Code(lanes)
-    code.do(f"store <2 x i64> zeroinitializer, ptr {_note(code)}, align 4")
+    code.do(f"store <2 x i64> zeroinitializer, ptr {note_of(code)}, align 4")
     with code.loop(0, code.whole("%scene", Header.BALLS)) as group:
         integers, numbers = group_rows(code, group)
         frame = frame_vectors(code, code.whole(integers, GroupRow.FRAME))
@@ -282,7 +286,7 @@ def _collides(lanes: Lanes) -> str:
     """
     code = Code(lanes)
     hit = code.variable(code.mask, "0")
-    last = code.address("i64", _note(code), 2)
+    last = code.address("i64", note_of(code), 2)
 
     def record(found: str, kind: int, group: str, index: str) -> None:
         hit.set(code.either(hit.get(), found))
@@ -309,6 +313,23 @@ def _collides(lanes: Lanes) -> str:
         _, numbers = group_rows(code, group)
         return centre_of_group(code, group), code.spread(numbers, GroupNumber.RADIUS), margin_of(code, group)
 
+    rows, pairs = code.pointer("%scene", Header.PAIR_INTEGERS), code.whole("%scene", Header.PAIRS)
+    of_pairs = code.whole("%scene", Header.BALLS)
+
+    def near_balls(balls: Sequence[str], margin: str) -> str:
+        bounds = code.add(*(code.spread(group_rows(code, ball)[1], GroupNumber.OWN_RADIUS) for ball in balls))
+        reach = code.add(bounds, margin_of(code, margin))
+        excess = ball_excess(code, centre_of_group(code, balls[0]), centre_of_group(code, balls[1]), reach)
+        return code.without(code.where_negative(excess), hit.get())
+
+    def try_pair(pair: str) -> None:
+        row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
+        groups = [code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)]
+        near = near_balls(groups, code.plus(of_pairs, pair))
+        with code.when(code.some(near)):
+            arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"
+            record(code.let(f"call {code.mask} @near_pair({arguments})"), PAIR, "0", pair)
+
     with code.when("%any"):
         # What stopped the last motion is likely to stop this one too. The note may be of another scene, or nonsense.
         group, index = code.whole(last, 1), code.whole(last, 2)
@@ -319,6 +340,9 @@ def _collides(lanes: Lanes) -> str:
             there = code.let(f"and i1 {same}, {code.let(f'icmp ult i64 {index}, {tables[0]}')}")
             with code.when(there):
                 try_object(kind, tables, group, index, ball_of(group))
+        same = code.equal(code.whole(last, 0), PAIR)
+        with code.when(code.let(f"and i1 {same}, {code.let(f'icmp ult i64 {index}, {pairs}')}")):
+            try_pair(index)
     unit_rows = code.pointer("%scene", Header.UNIT_INTEGERS)
     with code.loop(0, code.whole("%scene", Header.UNITS)) as unit:
         row = code.address("i64", unit_rows, code.times(unit, UnitRow.WIDTH))
@@ -342,25 +366,12 @@ def _collides(lanes: Lanes) -> str:
                 with code.when(code.equal(far, 0)):
                     try_unit(kind, tables, index)
 
-    def near_balls(balls: Sequence[str], margin: str) -> str:
-        bounds = code.add(*(code.spread(group_rows(code, ball)[1], GroupNumber.OWN_RADIUS) for ball in balls))
-        reach = code.add(bounds, margin_of(code, margin))
-        excess = ball_excess(code, centre_of_group(code, balls[0]), centre_of_group(code, balls[1]), reach)
-        return code.without(code.where_negative(excess), hit.get())
-
-    rows, blocks = code.pointer("%scene", Header.PAIR_INTEGERS), code.pointer("%scene", Header.PAIR_BLOCK_INTEGERS)
-    of_pairs = code.whole("%scene", Header.BALLS)
-    of_blocks = code.plus(of_pairs, code.whole("%scene", Header.PAIRS))
+    blocks, of_blocks = code.pointer("%scene", Header.PAIR_BLOCK_INTEGERS), code.plus(of_pairs, pairs)
     with code.loop(0, code.whole("%scene", Header.PAIR_BLOCKS)) as block:
         row = code.address("i64", blocks, code.times(block, PairBlockRow.WIDTH))
         balls = [code.whole(row, entry) for entry in (PairBlockRow.FIRST_BALL, PairBlockRow.SECOND_BALL)]
         ends = code.whole(row, PairBlockRow.FIRST_PAIR), code.whole(row, PairBlockRow.LAST_PAIR)
         with code.when(code.some(near_balls(balls, code.plus(of_blocks, block)))), code.loop(*ends) as pair:
-            row = code.address("i64", rows, code.times(pair, PairRow.WIDTH))
-            groups = [code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)]
-            near = near_balls(groups, code.plus(of_pairs, pair))
-            with code.when(code.some(near)):
-                arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"
-                record(code.let(f"call {code.mask} @near_pair({arguments})"), -1, "0", pair)
+            try_pair(pair)
     code.leave(f"{code.mask} {hit.get()}")
     return code.function(f"{code.mask} @collides(ptr %scene, ptr %work, i1 %any) noinline")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...compiler.llvm.code import Code
 from ...compiler.llvm.types import Lanes
+from .check import MARGIN_STEP, note_of
 from .convex import call_touching, placed_piece
 from .layout import LARGEST_POSITION, Header
 
@@ -67,20 +68,13 @@ def _load(lanes: Lanes) -> str:
     return code.function(f"{code.mask} @load(ptr %scene, ptr %q, i64 %first, i64 %count, ptr %work)")
 
 
-def _margin_rows(code: Code) -> str:
-    counts = [code.whole("%scene", entry) for entry in (Header.BALLS, Header.PAIRS, Header.PAIR_BLOCKS)]
-    return code.plus(code.plus(counts[0], counts[1]), counts[2])
-
-
 def _prepare(lanes: Lanes) -> str:
     """The base frame, which never moves, and no margins."""
     code = Code(lanes)
     zero, one = code.constant(0.0), code.constant(1.0)
     code.keep("%work", [one, zero, zero, zero, one, zero, zero, zero, one, zero, zero, zero])
-    count = _margin_rows(code)
-    margins = code.address(code.V, "%work", code.whole("%scene", Header.MARGINS_AT))
-    with code.loop(0, count) as row:
-        code.keep(margins, [zero], row)
+    code.keep("%work", [zero], code.whole("%scene", Header.MARGINS_AT))
+    code.do(f"store i64 0, ptr {code.address('i64', note_of(code), MARGIN_STEP)}")
     code.leave("void")
     return code.function("void @prepare(ptr %scene, ptr %work)")
 
@@ -93,9 +87,11 @@ def _margins(lanes: Lanes) -> str:
     joints = code.address(code.V, "%work", code.whole("%scene", Header.JOINTS_AT))
     margins = code.address(code.V, "%work", code.whole("%scene", Header.MARGINS_AT))
     halves = code.address(code.V, "%work", code.whole("%scene", Header.HALVES_AT))
+    code.do(f"store i64 1, ptr {code.address('i64', note_of(code), MARGIN_STEP)}")
     with code.loop(0, n) as joint:
         code.keep(halves, [code.absolute(code.vector(joints, joint))], joint)
-    with code.loop(0, _margin_rows(code)) as row:
+    more = code.plus(code.whole("%scene", Header.PAIRS), code.whole("%scene", Header.PAIR_BLOCKS))
+    with code.loop(0, code.plus(balls, more)) as row:
         of_pair = code.let(f"icmp sge i64 {row}, {balls}")
         slack = code.let(f"load double, ptr {code.address('double', '%slack', code.let(f'zext i1 {of_pair} to i64'))}")
         short = code.let(f"fptrunc double {slack} to {lanes.scalar}")
