@@ -151,7 +151,7 @@ def _pieces(lanes: Lanes) -> str:
 
 
 def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
-    """Those of the given lanes in which a group touches an object."""
+    """Those of the given lanes in which a group touches an object; with %any, some of them."""
     code = Code(lanes)
     item = object_code(code, kind, object_tables(code, kind), "%index")
     allowed = code.let(f"lshr i64 {code.whole(item.integers, ObjectRow.ALLOWED)}, %group")
@@ -170,26 +170,38 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
         code.leave(f"{code.mask} {possible}")
         return code.function(_near_head(code, kind))
     hit = code.variable(code.mask, code.both(code.where_negative(inner.get()), possible))
-    code.return_when(code.none(code.without(possible, hit.get())), f"{code.mask} {hit.get()}")
+    code.return_when(_enough(code, possible, hit.get()), f"{code.mask} {hit.get()}")
     code.do("call void @pieces(ptr %scene, ptr %work, i64 %group)")
+    _, numbers = group_rows(code, "%group")
+    # The robot's pieces are padded as they are towards each other.
+    to_world = code.subtract(*(code.spread(numbers, x) for x in (GroupNumber.RADIUS, GroupNumber.OWN_RADIUS)))
     other, placed = code.whole(item.integers, ObjectRow.PIECE), ""
     if kind is not PlaneCode:
         placed = code.address(code.V, "%work", code.whole("%scene", Header.SCRATCH_AT))
         code.do(f"call void @place(ptr %scene, ptr %work, i64 {other}, ptr {placed})")
     with code.loop(code.whole(integers, GroupRow.FIRST_PIECE), code.whole(integers, GroupRow.LAST_PIECE)) as piece:
-        open_lanes = code.without(possible, hit.get())
-        code.return_when(code.none(open_lanes), f"{code.mask} {hit.get()}")
-        if kind is PlaneCode:
-            touching = _reaches_plane(code, piece, item, open_lanes, margin)
-        else:
-            touching = call_touching(code, piece, other, placed, open_lanes, margin)
-        hit.set(code.either(hit.get(), touching))
+        code.return_when(_enough(code, possible, hit.get()), f"{code.mask} {hit.get()}")
+        bound = code.add(code.spread(piece_rows(code, piece)[1], PieceNumber.BOUND), to_world)
+        ball = code.vectors(placed_piece(code, piece), 3), bound, margin
+        near = code.both(_near_ball(item, ball), code.without(possible, hit.get()))
+        with code.when(code.some(near)):
+            if kind is PlaneCode:
+                touching = _reaches_plane(code, piece, item, near, margin)
+            else:
+                touching = call_touching(code, piece, other, placed, near, margin)
+            hit.set(code.either(hit.get(), touching))
     code.leave(f"{code.mask} {hit.get()}")
     return code.function(_near_head(code, kind))
 
 
+def _enough(code: Code, possible: str, hit: str) -> str:
+    """Whether every possible lane touches, or one does and %any asks for no more."""
+    none, one = code.none(code.without(possible, hit)), code.let(f"and i1 %any, {code.some(hit)}")
+    return code.let(f"or i1 {none}, {one}")
+
+
 def _near_head(code: Code, kind: type[ObjectCode]) -> str:
-    arguments = f"ptr %scene, ptr %work, i64 %group, i64 %index, {code.mask} %lanes"
+    arguments = f"ptr %scene, ptr %work, i64 %group, i64 %index, {code.mask} %lanes, i1 %any"
     return f"{code.mask} @near_{kind.kind.value}({arguments}) noinline"
 
 
@@ -203,7 +215,7 @@ def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str, margin
 
 
 def _near_pair(lanes: Lanes) -> str:
-    """Those of the given lanes in which the two groups of a pair touch."""
+    """Those of the given lanes in which the two groups of a pair touch; with %any, some of them."""
     code = Code(lanes)
     row = code.address("i64", code.pointer("%scene", Header.PAIR_INTEGERS), code.times("%pair", PairRow.WIDTH))
     margin = margin_of(code, code.plus("%pair", code.whole("%scene", Header.BALLS)))
@@ -218,14 +230,16 @@ def _near_pair(lanes: Lanes) -> str:
         code.do(f"call void @pieces(ptr %scene, ptr %work, i64 {group})")
     table, hit = code.pointer("%scene", Header.PIECE_PAIR_INTEGERS), code.variable(code.mask, "0")
     with code.loop(code.whole(row, PairRow.FIRST_PIECE_PAIR), code.whole(row, PairRow.LAST_PIECE_PAIR)) as index:
+        code.return_when(_enough(code, near.get(), hit.get()), f"{code.mask} {hit.get()}")
         open_lanes = code.without(near.get(), hit.get())
-        code.return_when(code.none(open_lanes), f"{code.mask} {hit.get()}")
         pieces = code.address("i64", table, code.times(index, 2))
         second = code.whole(pieces, 1)
         touching = call_touching(code, code.whole(pieces, 0), second, placed_piece(code, second), open_lanes, margin)
         hit.set(code.either(hit.get(), touching))
     code.leave(f"{code.mask} {hit.get()}")
-    return code.function(f"{code.mask} @near_pair(ptr %scene, ptr %work, i64 %pair, {code.mask} %lanes) noinline")
+    return code.function(
+        f"{code.mask} @near_pair(ptr %scene, ptr %work, i64 %pair, {code.mask} %lanes, i1 %any) noinline"
+    )
 
 
 def _near_capsule(code: Code, ball: str, capsule: str, margin: str) -> str:
@@ -306,7 +320,7 @@ def _collides(lanes: Lanes) -> str:
         item = object_code(code, kind, tables, index)
         near = code.without(_near_ball(item, ball), hit.get())
         with code.when(code.some(near)):
-            arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}"
+            arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}, i1 %any"
             record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"), kind.kind.value, group, index)
 
     def ball_of(group: str) -> Ball:
@@ -327,7 +341,7 @@ def _collides(lanes: Lanes) -> str:
         groups = [code.whole(row, PairRow.FIRST), code.whole(row, PairRow.SECOND)]
         near = near_balls(groups, code.plus(of_pairs, pair))
         with code.when(code.some(near)):
-            arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}"
+            arguments = f"ptr %scene, ptr %work, i64 {pair}, {code.mask} {near}, i1 %any"
             record(code.let(f"call {code.mask} @near_pair({arguments})"), PAIR, "0", pair)
 
     with code.when("%any"):
