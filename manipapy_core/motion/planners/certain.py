@@ -18,8 +18,10 @@ from .edges import BOXES, COUNTED_EDGES, COUNTED_SAMPLES, LANES, SCENE
 
 WIDEST = 0.02
 """How far points of the arm move from the middle of the first intervals [m]."""
-DEEPEST = 48
-"""Levels of halving, more than numbers of double precision allow."""
+SHORTEST = 1e-12
+"""Share of a motion that is not halved any more."""
+DEEPEST = 72
+"""Levels of halving, and a few more."""
 
 
 @njit(cache=True, nogil=True)
@@ -95,7 +97,8 @@ def first_uncertain(code, rows, weights, reaches, slack, work, counters):  # typ
             spare = piece.shape[0] - 1 - lane
             i, a, b = piece[spare], begin[spare], end[spare]
             middle = 0.5 * (a + b)
-            if (b - a) * travel_of(rows, i, weights) <= 1.0 or middle <= a or middle >= b:
+            # A comparison that is false for NaN ends here too.
+            if not (b - a) * travel_of(rows, i, weights) > 1.0 or b - a < SHORTEST:
                 blocked = min(blocked, i)
                 continue
             piece[waiting], begin[waiting], end[waiting] = i, middle, b
