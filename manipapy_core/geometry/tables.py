@@ -210,9 +210,9 @@ def robot_tables(
     if reach is not None:
         put(Header.LEVERS, _with_units(reach.levers, len(groups), units), joints, np.float32)
         limits[: len(groups)] = np.column_stack([reach.centres, reach.radii + pad + ROUNDING])
-        for run, row in zip(units.members, units.rows):
+        for run, number in zip(units.members, units.rows):
             # Groups of one frame have the same centre.
-            limits[row] = limits[max(run, key=lambda index: limits[index, 3])]
+            limits[number] = limits[max(run, key=lambda index: limits[index, 3])]
     numbers = pieces.padded(own)
     header[Header.PIECE_INTEGERS], header[Header.PIECE_NUMBERS] = address_of(pieces.integers), address_of(numbers)
     header[Header.VERTICES], header[Header.CLUSTERS] = address_of(pieces.vertices), address_of(pieces.clusters)

@@ -38,7 +38,9 @@ def units_of(groups: Sequence[Group], pairs: Sequence[GroupPair]) -> Units:
     runs = [tuple(run) for _, run in itertools.groupby(range(len(groups)), lambda index: groups[index].frame)]
     if len(groups) + len(runs) > MOST_GROUPS:
         runs = [(index,) for index in range(len(groups))]
-    rows, balls, unit_of = [], [], {}
+    rows: list[int] = []
+    balls: list[tuple[Array, float]] = []
+    unit_of: dict[int, int] = {}
     for unit, run in enumerate(runs):
         unit_of.update(dict.fromkeys(run, unit))
         if len(run) == 1:

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler import mechanism_of
 from ..geometry import Checker, RawChecker, RobotBody, WorldSnapshot
 from ..geometry.body import Group, GroupPair
-from ..geometry.pairs import levers
+from ..geometry.levers import levers
+from ..geometry.levers import reaches as reaches_to
 from ..geometry.table_builder import carried_group, groups_and_pairs
 from ..geometry.tables import LOSS, SAFETY, SELF_SAFETY
 from ..typing import Array
@@ -186,14 +186,10 @@ def _code_of(raw: RawChecker) -> NDArray[np.int64]:
 
 
 def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:
-    """Upper bound of the motion of any point of the arm and its load, per motion of each joint.
-
-    By the triangle inequality over the frames of the bodies: a joint's axis passes through the origin of its body's
-    frame, so a point turns about it at most at the sum of the distances in between.
-    """
+    """Upper bound of the motion of any point of the arm and its load, per motion of each joint."""
     reaches = np.array(_own_reaches(body))
     for item in snapshot.attached.values():
-        reaches = np.maximum(reaches, _reaches_to(body, carried_group(body, item)))
+        reaches = np.maximum(reaches, reaches_to(body.chain, carried_group(body, item)))
     return reaches
 
 
@@ -223,22 +219,5 @@ def _approaches(body: RobotBody, groups: Sequence[Group], pairs: Sequence[GroupP
 def _own_reaches(body: RobotBody) -> tuple[float, ...]:
     reaches = np.zeros(body.chain.n)
     for group in body.groups:
-        reaches = np.maximum(reaches, _reaches_to(body, group))
+        reaches = np.maximum(reaches, reaches_to(body.chain, group))
     return tuple(reaches.tolist())
-
-
-def _reaches_to(body: RobotBody, group: Group) -> Array:
-    """From the outermost body inwards: how far its points are from the origin of each frame before it."""
-    bodies, limits = mechanism_of(body.chain).bodies, body.chain.limits
-    origin = np.zeros(3)
-    distance = max(float(np.linalg.norm(part.farthest_from(origin))) for part in group.parts)
-    reaches, index = np.zeros(body.chain.n), group.frame - 1
-    while index >= 0:
-        moved = bodies[index]
-        reaches[moved.dof] += abs(moved.ratio) * (distance if moved.revolute else 1.0)
-        if not moved.revolute:
-            travel = np.abs(moved.ratio * np.array([limits.lower[moved.dof], limits.upper[moved.dof]]))
-            distance += float(travel.max())
-        distance += float(np.linalg.norm(moved.translation))
-        index = moved.parent
-    return reaches
