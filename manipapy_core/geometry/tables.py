@@ -66,6 +66,8 @@ class CheckerTables:
     """Of the robot, then of the objects."""
     memory: tuple[Any, ...] = field(repr=False)
     """What the header points to besides those two."""
+    far: tuple[NDArray[np.int64], ...] = ()
+    """Bits of the groups that never reach each box, of those along the axes of the base and of the others."""
 
     @cached_property
     def address(self) -> int:
@@ -254,7 +256,9 @@ def scene_tables(
         header[at] = address_of(table)
 
     own, others = robot.pieces, objects.pieces
-    if last is not None and _one_changed(robot, objects, last):
+    first_time = last is None or not _one_changed(robot, objects, last)
+    if not first_time:
+        assert last is not None
         header, numbers = last.header.copy(), last.piece_numbers.copy()
         row, changed = others.numbers[objects.changed], numbers[len(own.integers) + objects.changed]
         changed[:] = row
@@ -269,9 +273,9 @@ def scene_tables(
         put(Header.CLUSTERS, np.concatenate([own.clusters, others.clusters]))
     header[Header.OBJECTS :] = objects.entries
     header[Header.PIECE_NUMBERS] = address_of(numbers)
-    for at, kind in ((Header.FAR_ALIGNED_BOXES, ObjectKind.ALIGNED_BOX), (Header.FAR_BOXES, ObjectKind.BOX)):
-        if len(objects.numbers[kind]):
-            put(at, groups_out_of_reach(objects.numbers[kind], robot.balls))
+    far = _far_groups(robot, objects, None if first_time else last)
+    for at, bits in zip((Header.FAR_ALIGNED_BOXES, Header.FAR_BOXES), far):
+        header[at] = address_of(bits)
     planes = objects.numbers[ObjectKind.PLANE]
     if len(planes):
         planes = planes.copy()
@@ -279,7 +283,20 @@ def scene_tables(
         put(Header.OBJECTS + 3 * ObjectKind.PLANE + 1, planes)
     if len(objects.numbers[ObjectKind.FIELD]):
         check_reach(robot.largest_sphere)
-    return CheckerTables(header, robot, objects, numbers, tuple(memory))
+    return CheckerTables(header, robot, objects, numbers, tuple(memory), far)
+
+
+def _far_groups(robot: RobotTables, objects: ObjectTables, last: CheckerTables | None) -> tuple[NDArray[np.int64], ...]:
+    """Bits of the groups that never reach each box; those of the last tables, if given, without the box that moved."""
+    tables = objects.numbers[ObjectKind.ALIGNED_BOX], objects.numbers[ObjectKind.BOX]
+    if last is None:
+        return tuple(groups_out_of_reach(table, robot.balls) for table in tables)
+    row, far = objects.changed, list(last.far)
+    kind = int(row >= len(tables[0]))
+    row -= len(tables[0]) if kind else 0
+    far[kind] = far[kind].copy()
+    far[kind][row] = 0  # Compared with every group: to find those out of reach takes longer than to move the box.
+    return tuple(far)
 
 
 def _one_changed(robot: RobotTables, objects: ObjectTables, last: CheckerTables) -> bool:
