@@ -7,15 +7,12 @@ of it reads tables (`layout`), so that one piece of machine code serves every ro
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from ...compiler.llvm.code import Code, Vector3
+from ...compiler.llvm.code import Code
 from ...compiler.llvm.types import Lanes
-from .convex import call_support, call_touching, frame_vectors, moved, piece_rows, placed_piece, turned
+from .convex import call_support, call_touching, frame_vectors, moved, piece_rows, placed_piece
 from .layout import (
-    MAP_CELLS,
-    OBJECT_NUMBERS,
     SPHERE_NUMBERS,
     GroupNumber,
     GroupRow,
@@ -27,79 +24,30 @@ from .layout import (
     PieceNumber,
     UnitRow,
 )
-from .objects import OBJECT_CODES, ObjectCode, PlaneCode, gather
+from .link_pairs import near_pair
+from .objects import OBJECT_CODES, ObjectCode, PlaneCode
+from .rows import (
+    PAIR,
+    Ball,
+    SphereRow,
+    ball_excess,
+    centre_of_group,
+    enough,
+    group_rows,
+    margin_of,
+    near_ball,
+    note_of,
+    object_code,
+    object_tables,
+)
 
-NOTE = 12
-"""Vector of the scratch memory with 64-bit numbers: bits of the groups whose spheres are placed, of those whose pieces
-are, then what the last motion touched: kind of an object (or `PAIR`), group, and index of the object (or pair)."""
-PAIR = -1
-MARGIN_STEP = 5
-"""Number among the notes: from the margin of one row to the next, 0 where a single one, which is zero, is for all."""
 FAR = {ObjectKind.ALIGNED_BOX: Header.FAR_ALIGNED_BOXES, ObjectKind.BOX: Header.FAR_BOXES}
 """Kinds of objects for which it is known which groups never reach them."""
-Ball = tuple[Vector3, str, str]
-"""Centre, radius and margin."""
 
 
 def checker_functions(lanes: Lanes) -> str:
     near = [_near_object(lanes, kind) for kind in OBJECT_CODES]
-    return "".join([_centres(lanes), _spheres(lanes), _pieces(lanes), *near, _near_pair(lanes), _collides(lanes)])
-
-
-def group_rows(code: Code, group: str) -> tuple[str, str]:
-    """Addresses of a group's integers and numbers."""
-    integers, numbers = code.pointer("%scene", Header.GROUP_INTEGERS), code.pointer("%scene", Header.GROUP_NUMBERS)
-    return (
-        code.address("i64", integers, code.times(group, GroupRow.WIDTH)),
-        code.address(code.lanes.scalar, numbers, code.times(group, GroupNumber.WIDTH)),
-    )
-
-
-def object_tables(code: Code, kind: type[ObjectCode]) -> tuple[str, str, str]:
-    """Count of the objects of a kind, addresses of their numbers and integers."""
-    at = Header.OBJECTS + 3 * kind.kind
-    return code.whole("%scene", at), code.pointer("%scene", at + 1), code.pointer("%scene", at + 2)
-
-
-def object_code(code: Code, kind: type[ObjectCode], tables: tuple[str, str, str], index: str) -> ObjectCode:
-    _, numbers, integers = tables
-    return kind(
-        code,
-        code.address(code.lanes.scalar, numbers, code.times(index, OBJECT_NUMBERS[kind.kind])),
-        code.address("i64", integers, code.times(index, ObjectRow.WIDTH)),
-    )
-
-
-def centre_of_group(code: Code, group: str) -> list[str]:
-    return code.vectors("%work", 3, code.plus(code.times(group, 3), code.whole("%scene", Header.CENTRES_AT)))
-
-
-def margin_of(code: Code, row: str) -> str:
-    """What is added around a ball towards the world; the rows of pairs and their blocks come behind those of balls."""
-    step = code.whole(note_of(code), MARGIN_STEP)
-    return code.vector("%work", code.plus(code.times(row, step), code.whole("%scene", Header.MARGINS_AT)))
-
-
-class SphereRow:
-    """A fine sphere in place."""
-
-    def __init__(self, code: Code, sphere: str):
-        row = code.address(
-            code.lanes.scalar, code.pointer("%scene", Header.SPHERES), code.times(sphere, SPHERE_NUMBERS)
-        )
-        at = code.plus(code.times(sphere, 3), code.whole("%scene", Header.SPHERES_AT))
-        self.centre = code.vectors("%work", 3, at)
-        self.radius, self.inner = code.spread(row, 3), code.spread(row, 4)
-
-
-def ball_excess(code: Code, a: Vector3, b: Vector3, reach: str) -> str:
-    """Negative where two points are nearer than `reach`."""
-    apart = code.minus(a, b)
-    return code.subtract(code.dot(apart, apart), code.multiply(reach, reach))
-
-
-def note_of(code: Code) -> str:
-    return code.address(code.V, "%work", code.plus(code.whole("%scene", Header.SCRATCH_AT), NOTE))
+    return "".join([_centres(lanes), _spheres(lanes), _pieces(lanes), *near, near_pair(lanes), _collides(lanes)])
 
 
 def _return_when_in_place(code: Code, kind: int) -> None:
@@ -170,7 +118,7 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
         code.leave(f"{code.mask} {possible}")
         return code.function(_near_head(code, kind))
     hit = code.variable(code.mask, code.both(code.where_negative(inner.get()), possible))
-    code.return_when(_enough(code, possible, hit.get()), f"{code.mask} {hit.get()}")
+    code.return_when(enough(code, possible, hit.get()), f"{code.mask} {hit.get()}")
     code.do("call void @pieces(ptr %scene, ptr %work, i64 %group)")
     _, numbers = group_rows(code, "%group")
     # The robot's pieces are padded as they are towards each other.
@@ -180,10 +128,10 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
         placed = code.address(code.V, "%work", code.whole("%scene", Header.SCRATCH_AT))
         code.do(f"call void @place(ptr %scene, ptr %work, i64 {other}, ptr {placed})")
     with code.loop(code.whole(integers, GroupRow.FIRST_PIECE), code.whole(integers, GroupRow.LAST_PIECE)) as piece:
-        code.return_when(_enough(code, possible, hit.get()), f"{code.mask} {hit.get()}")
+        code.return_when(enough(code, possible, hit.get()), f"{code.mask} {hit.get()}")
         bound = code.add(code.spread(piece_rows(code, piece)[1], PieceNumber.BOUND), to_world)
         ball = code.vectors(placed_piece(code, piece), 3), bound, margin
-        near = code.both(_near_ball(item, ball), code.without(possible, hit.get()))
+        near = code.both(near_ball(item, ball), code.without(possible, hit.get()))
         with code.when(code.some(near)):
             if kind is PlaneCode:
                 touching = _reaches_plane(code, piece, item, near, margin)
@@ -192,12 +140,6 @@ def _near_object(lanes: Lanes, kind: type[ObjectCode]) -> str:
             hit.set(code.either(hit.get(), touching))
     code.leave(f"{code.mask} {hit.get()}")
     return code.function(_near_head(code, kind))
-
-
-def _enough(code: Code, possible: str, hit: str) -> str:
-    """Whether every possible lane touches, or one does and %any asks for no more."""
-    none, one = code.none(code.without(possible, hit)), code.let(f"and i1 %any, {code.some(hit)}")
-    return code.let(f"or i1 {none}, {one}")
 
 
 def _near_head(code: Code, kind: type[ObjectCode]) -> str:
@@ -212,85 +154,6 @@ def _reaches_plane(code: Code, piece: str, plane: ObjectCode, lanes: str, margin
     _, numbers = piece_rows(code, piece)
     ball = code.add(code.spread(numbers, PieceNumber.FINE_BALL), code.spread(plane.numbers, 4))
     return code.both(lanes, code.where_negative(plane.excess(lowest, code.add(ball, margin))))
-
-
-def _near_pair(lanes: Lanes) -> str:
-    """Those of the given lanes in which the two groups of a pair touch; with %any, some of them."""
-    code = Code(lanes)
-    row = code.address("i64", code.pointer("%scene", Header.PAIR_INTEGERS), code.times("%pair", PairRow.WIDTH))
-    margin = margin_of(code, code.plus("%pair", code.whole("%scene", Header.BALLS)))
-    groups = [code.whole(row, group) for group in (PairRow.FIRST, PairRow.SECOND)]
-    near = code.variable(code.mask, code.both("%lanes", _near_capsule(code, groups[0], groups[1], margin)))
-    near.set(code.both(near.get(), _near_capsule(code, groups[1], groups[0], margin)))
-    code.return_when(code.none(near.get()), f"{code.mask} 0")
-    with code.when(code.let(f"icmp ne i64 {code.whole(row, PairRow.MAP)}, 0")):
-        near.set(_nearer_by_map(code, row, near.get(), margin))
-    code.return_when(code.none(near.get()), f"{code.mask} 0")
-    for group in groups:
-        code.do(f"call void @pieces(ptr %scene, ptr %work, i64 {group})")
-    table, hit = code.pointer("%scene", Header.PIECE_PAIR_INTEGERS), code.variable(code.mask, "0")
-    with code.loop(code.whole(row, PairRow.FIRST_PIECE_PAIR), code.whole(row, PairRow.LAST_PIECE_PAIR)) as index:
-        code.return_when(_enough(code, near.get(), hit.get()), f"{code.mask} {hit.get()}")
-        open_lanes = code.without(near.get(), hit.get())
-        pieces = code.address("i64", table, code.times(index, 2))
-        second = code.whole(pieces, 1)
-        touching = call_touching(code, code.whole(pieces, 0), second, placed_piece(code, second), open_lanes, margin)
-        hit.set(code.either(hit.get(), touching))
-    code.leave(f"{code.mask} {hit.get()}")
-    return code.function(
-        f"{code.mask} @near_pair(ptr %scene, ptr %work, i64 %pair, {code.mask} %lanes, i1 %any) noinline"
-    )
-
-
-def _near_capsule(code: Code, ball: str, capsule: str, margin: str) -> str:
-    """Lanes in which the bounding ball of a group and the capsule of another one may be nearer than the margin."""
-    numbers = [group_rows(code, group)[1] for group in (ball, capsule)]
-    frame = frame_vectors(code, code.whole(group_rows(code, capsule)[0], GroupRow.FRAME))
-    half = turned(code, frame, code.spread3(numbers[1], GroupNumber.HALF))
-    middle = moved(code, frame, code.spread3(numbers[1], GroupNumber.MIDDLE))
-    offset = code.minus(centre_of_group(code, ball), middle)
-    share = code.multiply(code.dot(half, offset), code.spread(numbers[1], GroupNumber.INVERSE))
-    share = code.minimum(code.maximum(share, code.constant(-1.0)), code.constant(1.0))
-    across = code.along(code.negate(share), half, offset)
-    radii = code.add(code.spread(numbers[0], GroupNumber.OWN_RADIUS), code.spread(numbers[1], GroupNumber.CAPSULE))
-    reach = code.add(radii, margin)
-    return code.where_negative(code.subtract(code.dot(across, across), code.multiply(reach, reach)))
-
-
-def _nearer_by_map(code: Code, row: str, lanes: str, margin: str) -> str:
-    """Those of the lanes in which the map of a pair does not prove that its groups are apart."""
-    joints, halves = (
-        code.address(code.V, "%work", code.whole("%scene", at)) for at in (Header.JOINTS_AT, Header.HALVES_AT)
-    )
-    numbers = [code.whole(row, joint) for joint in (PairRow.FIRST_JOINT, PairRow.SECOND_JOINT)]
-    index, whole = "", code.lanes.of("i32")
-    for number in numbers:
-        turns = code.multiply(code.vector(joints, number), code.constant(0.5 / math.pi))
-        floor = code.let(f"call {code.V} @llvm.floor.{code.lanes.suffix}({code.V} {turns})")
-        share = code.multiply(code.subtract(turns, floor), code.constant(MAP_CELLS))
-        cell = code.let(f"fptosi {code.V} {code.minimum(share, code.constant(MAP_CELLS - 0.5))} to {whole}")
-        if index:
-            scaled = code.let(f"mul {whole} {index}, {code.lanes.whole(MAP_CELLS)}")
-            cell = code.let(f"add {whole} {scaled}, {cell}")
-        index = cell
-    index = code.let(f"shl {whole} {index}, {code.lanes.whole(1)}")
-    table, apart = code.pointer(row, PairRow.MAP), code.spread(code.pointer("%scene", Header.APART), 0)
-    least = code.subtract(gather(code, table, index), code.add(apart, margin))
-    near = code.variable(code.mask, code.both(lanes, code.where_negative(least)))
-    thick = code.bits(code.let(f"fcmp ogt {code.V} {margin}, {code.constant(0.0)}"))
-    with code.when(code.some(code.both(near.get(), thick))):
-        # A box no wider than two cells is inside the cell of its middle and the cells around it.
-        wider = code.maximum(*(code.vector(halves, number) for number in numbers))
-        narrow = code.bits(code.let(f"fcmp olt {code.V} {wider}, {code.constant(0.999 * 2.0 * math.pi / MAP_CELLS)}"))
-        around = code.subtract(gather(code, code.address(code.lanes.scalar, table, 1), index), apart)
-        certain = code.bits(code.let(f"fcmp ogt {code.V} {around}, {code.constant(0.0)}"))
-        near.set(code.without(near.get(), code.both(narrow, certain)))
-    return near.get()
-
-
-def _near_ball(item: ObjectCode, ball: Ball) -> str:
-    centre, radius, margin = ball
-    return item.code.where_negative(item.coarse(centre, item.within_margin(radius, margin)))
 
 
 def _collides(lanes: Lanes) -> str:
@@ -318,7 +181,7 @@ def _collides(lanes: Lanes) -> str:
 
     def try_object(kind: type[ObjectCode], tables: tuple[str, str, str], group: str, index: str, ball: Ball) -> None:
         item = object_code(code, kind, tables, index)
-        near = code.without(_near_ball(item, ball), hit.get())
+        near = code.without(near_ball(item, ball), hit.get())
         with code.when(code.some(near)):
             arguments = f"ptr %scene, ptr %work, i64 {group}, i64 {index}, {code.mask} {near}, i1 %any"
             record(code.let(f"call {code.mask} @near_{kind.kind.value}({arguments})"), kind.kind.value, group, index)
@@ -367,7 +230,7 @@ def _collides(lanes: Lanes) -> str:
 
         def try_unit(kind: type[ObjectCode], tables: tuple[str, str, str], index: str) -> None:
             item = object_code(code, kind, tables, index)
-            near = code.without(_near_ball(item, ball), hit.get())
+            near = code.without(near_ball(item, ball), hit.get())
             with code.when(code.some(near)), code.loop(first, last_group) as group:
                 try_object(kind, tables, group, index, ball_of(group))
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from ...compiler.llvm.code import Code, Variable, Vector3
 from ...compiler.llvm.types import Lanes
-from .check import SphereRow, centre_of_group, group_rows, object_code, object_tables
 from .entries import call_frames
 from .layout import GroupRow, Header, ObjectRow
 from .objects import OBJECT_CODES, ObjectCode
+from .rows import SphereRow, centre_of_group, group_rows, object_code, object_tables
 
 NUMBERS = 7
 """Per link: distance, nearest point of the link, nearest point of the object."""

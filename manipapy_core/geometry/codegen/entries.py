@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ...compiler.llvm.code import Code
 from ...compiler.llvm.types import Lanes
-from .check import MARGIN_STEP, note_of
 from .convex import call_touching, placed_piece
 from .layout import LARGEST_POSITION, Header
+from .rows import MARGIN_STEP, note_of
 
 DOUBLES = "declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.ceil.f64(double)\n"
 
