@@ -140,6 +140,8 @@ def requests(report: Report, problems: list[Problem]) -> list[PlanResult]:
                 wall.append(time.perf_counter() - clock)
                 results.append(result)
                 failed += not result.success
+                if not result.success:
+                    report.note(f"{robot} {kind} {one.seed}: {result.message}")
             name = f"{robot} {kind}"
             medians[name] = 1e3 * float(np.median(cpu))
             done = [r for r in results[-len(chosen) :] if r.trajectory is not None]

@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..compiler import mechanism_of
 from ..compiler.mechanism import JointPlacement
@@ -15,6 +16,7 @@ from ..errors import InputError, UnknownLink
 from ..model.chain import Chain
 from ..model.robot import Robot
 from ..typing import Array
+from .capsules import BoundingCapsule, bounding_capsule
 from .parts import LinkShapes, Part, centred_part, enclosing_ball
 
 OVERSHOOT = 0.02
@@ -39,6 +41,11 @@ class Group:
     """Radius of that ball [m]."""
 
     @cached_property
+    def capsule(self) -> BoundingCapsule:
+        """Contains the parts as well."""
+        return bounding_capsule(self.parts)
+
+    @cached_property
     def reach(self) -> float:
         """Radius about the centre that contains all spheres [m]."""
         return float(np.max(np.linalg.norm(self.spheres[:, :3] - self.centre, axis=1) + self.spheres[:, 3]))
@@ -47,6 +54,16 @@ class Group:
     def nearest(self) -> float:
         """Distance from the centre to the nearest sphere; negative if that contains the centre [m]."""
         return float(np.min(np.linalg.norm(self.spheres[:, :3] - self.centre, axis=1) - self.spheres[:, 3]))
+
+
+@dataclass(frozen=True, eq=False)
+class ClearanceMap:
+    """Lower bounds of the distance of two groups over the two joints between them; see `clearance_maps`."""
+
+    joints: tuple[int, int]
+    """Elements of q, both of revolute joints."""
+    distances: NDArray[np.float32]
+    """In each cell of a turn of both, from 0 on, and in it and its eight neighbours [m], shape (cells, cells, 2)."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +76,8 @@ class GroupPair:
     """Indices of the parts within their groups."""
     comes_near: bool = True
     """Whether the parts came within twice `pairs.CLEARANCE` of each other in a random configuration."""
+    clearances: ClearanceMap | None = None
+    """Where the groups are often near each other and have two joints between them."""
 
 
 @dataclass(frozen=True, eq=False)

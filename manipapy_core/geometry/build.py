@@ -7,7 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from ..model.chain import Chain
 from ..model.elements import Geometry, MeshGeometry
 from ..model.robot import Robot
 from ..typing import Array
-from .body import GroupPair, RobotBody, link_frames, make_group, overshoot_of, parts_by_link
+from .body import ClearanceMap, GroupPair, RobotBody, link_frames, make_group, overshoot_of, parts_by_link
+from .clearance_maps import clearance_map
 from .close_links import falsely_touching
 from .cover import cover
 from .exact import ExactLinks
@@ -58,7 +59,9 @@ def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> Robo
                 solids = parts_by_link(robot, chain, shapes)
                 groups = tuple(make_group(link, frame, parts, spheres[link]) for link, (frame, parts) in solids.items())
         progress.report("choosing the pairs of links to check")
-        pairs, ignored = choose_pairs(chain, groups, touch)
+        chosen, ignored = choose_pairs(chain, groups, touch)
+        progress.report("measuring how far links stay apart")
+        pairs = [replace(pair, clearances=clearance_map(chain, groups, pair)) for pair in chosen]
         made.append(RobotBody(chain, overshoot, groups, tuple(pairs), ignored))
         return _packed(shapes, spheres, pairs, ignored)
 
@@ -76,8 +79,14 @@ def build_body(robot: Robot, chain: Chain, overshoot: float, keep: bool) -> Robo
             make_group(link, frame, parts, arrays[f"spheres/{link}"]) for link, (frame, parts) in solids.items()
         )
         pairs = tuple(
-            GroupPair(first, second, tuple(map(tuple, arrays[f"pairs/{number}"].tolist())), bool(comes_near))
-            for number, (first, second, comes_near) in enumerate(arrays["pairs"].tolist())
+            GroupPair(
+                first,
+                second,
+                tuple(map(tuple, arrays[f"pairs/{number}"].tolist())),
+                bool(comes_near),
+                ClearanceMap((joint_a, joint_b), arrays[f"map/{number}"]) if joint_a >= 0 else None,
+            )
+            for number, (first, second, comes_near, joint_a, joint_b) in enumerate(arrays["pairs"].tolist())
         )
         ignored = {frozenset(names): reason for *names, reason in json.loads(str(arrays["ignored"]))}
     return RobotBody(chain, overshoot, groups, pairs, ignored)
@@ -173,8 +182,13 @@ def _packed(
             meshes = [part for part in parts if isinstance(part, ConvexMesh)]
             arrays |= {f"hull/{name}/{number}/{i}": mesh.vertices for i, mesh in enumerate(meshes)}
     arrays |= {f"pairs/{number}": np.array(pair.part_pairs) for number, pair in enumerate(pairs)}
-    rows = [(pair.first, pair.second, pair.comes_near) for pair in pairs]
-    arrays["pairs"] = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    rows = []
+    for number, pair in enumerate(pairs):
+        known = pair.clearances
+        if known is not None:
+            arrays[f"map/{number}"] = known.distances
+        rows.append((pair.first, pair.second, pair.comes_near, *((-1, -1) if known is None else known.joints)))
+    arrays["pairs"] = np.array(rows, dtype=np.int64).reshape(-1, 5)
     arrays["ignored"] = np.array(json.dumps([[*sorted(names), reason] for names, reason in ignored.items()]))
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)

@@ -15,7 +15,7 @@ from ..typing import Array
 from .body import RobotBody
 from .codegen.layout import LARGEST_POSITION
 from .table_builder import scene_of
-from .tables import CheckerTables, Padding
+from .tables import LOSS, SAFETY, SELF_SAFETY, CheckerTables, Padding
 from .world import World, WorldSnapshot
 
 SMALLEST_STEP = 1e-5
@@ -53,6 +53,8 @@ class RawChecker:
     """
 
     check: int
+    check_boxes: int
+    """`check_boxes(scene, q, half, slack, count, work, out)`, as `entries` describes it."""
     edge: int
     edge_onwards: int
     """As `edge`, where a is known to be free and is left out."""
@@ -125,6 +127,43 @@ class Checker:
         if bad:
             raise _not_usable("q", rows)
         return out.reshape(rows.shape[:-1])
+
+    def check_boxes(
+        self, q: ArrayLike, half_widths: ArrayLike, *, snapshot: WorldSnapshot | None = None
+    ) -> NDArray[np.bool_]:
+        """Which boxes of configurations are not proved to be free everywhere.
+
+        A box holds all configurations whose joints are within its half widths of its middle. The middle is checked
+        with every link thicker by how far its points move inside the box, at most: False is a proof for the robot
+        with its padding, True is not one of a collision. Much wider than a few centimetres of motion says little.
+
+        Args:
+            q: Middles [rad or m], shape (..., n).
+            half_widths: Not negative [rad or m], shape (..., n).
+
+        Returns:
+            True where a collision is possible, shape (...,).
+        """
+        middles, halves = self._rows(q, "q"), self._rows(half_widths, "half_widths")
+        try:
+            middles, halves = (np.ascontiguousarray(x) for x in np.broadcast_arrays(middles, halves))
+        except ValueError:
+            text = f"q has shape {middles.shape} and half_widths {halves.shape}; give shapes that broadcast"
+            raise InputError(text) from None
+        if (halves < 0.0).any():
+            raise InputError("a half width is negative; give how far each joint moves from the middle")
+        count = middles.size // self.body.chain.n
+        scene, out = self.scene(snapshot), np.empty(count, dtype=np.bool_)
+        work, slack = self._workspace(scene.work_vectors), np.array([SAFETY - LOSS, 2.0 * (SELF_SAFETY - LOSS)])
+        bad = self._code.calls["check_boxes"](
+            scene.address, middles.ctypes.data, halves.ctypes.data, slack.ctypes.data, count, work.ctypes.data,
+            out.ctypes.data,
+        )  # fmt: skip
+        if bad:
+            raise _not_usable(
+                *(("q", middles) if not np.all(np.abs(middles) <= LARGEST_POSITION) else ("half_widths", halves))
+            )
+        return out.reshape(middles.shape[:-1])
 
     def collides(self, q: ArrayLike) -> bool:
         """Whether one configuration collides, shape (n,)."""
@@ -233,6 +272,7 @@ class Checker:
         scene, addresses = self.scene(snapshot), self._code.addresses
         return RawChecker(
             check=addresses["check"],
+            check_boxes=addresses["check_boxes"],
             edge=addresses["edge"],
             edge_onwards=addresses["edge_onwards"],
             edges=addresses["edges"],

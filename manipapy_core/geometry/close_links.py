@@ -14,7 +14,8 @@ import numpy as np
 from ..model.chain import Chain
 from .body import Group, GroupPair
 from .codegen.engine import checker_code, frames_code, workspace
-from .pairs import Touch, candidate_pairs, levers, sampling_limits
+from .levers import levers
+from .pairs import Touch, candidate_pairs, sampling_limits
 from .shapes import ConvexMesh
 from .tables import robot_tables, scene_tables
 

@@ -271,3 +271,26 @@ def _write_boxes(poses, sizes, aligned, pieces, numbers):  # type: ignore[no-unt
                 for column in range(3):
                     reach += abs(T[row, column]) * 0.5 * sizes[i, column]
                 numbers[i, 3 + row] = reach
+
+
+@njit(cache=True, nogil=True)
+def groups_out_of_reach(boxes, balls):  # type: ignore[no-untyped-def]
+    """For each box the bits of those balls (groups, 4) that are apart from it; rows as in the tables of either kind."""
+    bits, offset = np.zeros(boxes.shape[0], dtype=np.int64), np.empty(3)
+    for i in range(boxes.shape[0]):
+        for g in range(balls.shape[0]):
+            for axis in range(3):
+                offset[axis] = balls[g, axis] - boxes[i, axis]
+            square = 0.0
+            for axis in range(3):
+                along = offset[axis]
+                if boxes.shape[1] > 6:
+                    along = 0.0
+                    for k in range(3):
+                        along += boxes[i, 6 + 3 * axis + k] * offset[k]
+                beyond = abs(along) - boxes[i, 3 + axis]
+                if beyond > 0.0:
+                    square += beyond * beyond
+            if square > balls[g, 3] * balls[g, 3]:
+                bits[i] |= np.int64(1) << np.int64(g)
+    return bits

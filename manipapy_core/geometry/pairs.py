@@ -7,7 +7,6 @@ links, fine enough that no configuration between its points can close the cleara
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -15,12 +14,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler import mechanism_of
-from ..compiler.mechanism import Body
 from ..model.chain import Chain
 from ..typing import Array
 from .body import Group, GroupPair
 from .codegen.engine import checker_code, frames_code, workspace
+from .levers import levers
 from .tables import Padding, robot_tables, scene_tables
 
 SAMPLES = 1 << 12
@@ -157,46 +155,6 @@ def _possible_contacts(chain: Chain, groups: Sequence[Group], pairs: Sequence[Gr
         for index, counts in zip(members, _contacts(chain, groups, [pairs[i] for i in members], grid, CLEARANCE)):
             possible[index] = counts > 0
     return possible
-
-
-def levers(chain: Chain, first: Group, second: Group) -> dict[int, float]:
-    """For each joint between two groups: how far a point of one moves against the other per unit of q, at most."""
-    bodies = _bodies(chain)
-    carriers = [_path(bodies, group.frame) for group in (first, second)]
-    common = set(carriers[0]) & set(carriers[1])
-    found: dict[int, float] = {}
-    for group, path in zip((first, second), carriers):
-        reach = float(np.linalg.norm(group.centre)) + group.bound
-        for index in path:
-            if index in common:
-                break
-            body = bodies[index]
-            rate = abs(body.ratio) * (reach if body.revolute else 1.0)
-            found[body.dof] = found.get(body.dof, 0.0) + rate
-            reach += float(np.linalg.norm(body.translation)) + _travel(chain, body)
-    return found
-
-
-@functools.lru_cache(maxsize=16)
-def _bodies(chain: Chain) -> Sequence[Body]:
-    return mechanism_of(chain).bodies
-
-
-def _path(bodies: Sequence[Body], frame: int) -> list[int]:
-    """Bodies from a frame down to the base."""
-    path = []
-    index = frame - 1
-    while index >= 0:
-        path.append(index)
-        index = bodies[index].parent
-    return path
-
-
-def _travel(chain: Chain, body: Body) -> float:
-    """How far a prismatic joint moves its body from its place at q = 0 [m]."""
-    if body.revolute:
-        return 0.0
-    return abs(body.ratio) * float(max(abs(chain.limits.lower[body.dof]), abs(chain.limits.upper[body.dof])))
 
 
 def _grid(chain: Chain, longest: dict[int, float]) -> Array | None:

@@ -12,6 +12,7 @@ from ..errors import UnknownLink
 from ..typing import Array
 from .body import Group, GroupPair, RobotBody, link_frames, make_group, overshoot_of
 from .cover import cover
+from .levers import reach_of
 from .object_tables import object_tables
 from .parts import Part, centred_part
 from .shapes import Convex
@@ -68,8 +69,9 @@ def _robot_tables(
     groups, pairs = groups_and_pairs(body, WorldSnapshot(attached=attached, allowed=allowed))
     chain = body.chain
     return robot_tables(
-        frames.address, chain.n, len(chain.bodies), groups, pairs, padding=padding, keep_alive=(frames, tuple(groups))
-    )
+        frames.address, chain.n, len(chain.bodies), groups, pairs, padding=padding, keep_alive=(frames, tuple(groups)),
+        reach=reach_of(chain, groups, pairs),
+    )  # fmt: skip
 
 
 def groups_and_pairs(body: RobotBody, snapshot: WorldSnapshot) -> tuple[list[Group], list[GroupPair]]:
@@ -82,7 +84,7 @@ def groups_and_pairs(body: RobotBody, snapshot: WorldSnapshot) -> tuple[list[Gro
     for pair in body.pairs:
         first, second = body.groups[pair.first].name, body.groups[pair.second].name
         if not snapshot.may_touch(first, second):
-            pairs.append(GroupPair(numbers[first], numbers[second], pair.part_pairs, pair.comes_near))
+            pairs.append(GroupPair(numbers[first], numbers[second], pair.part_pairs, pair.comes_near, pair.clearances))
     for item in snapshot.attached.values():
         pairs += _carried_pairs(item, groups, numbers, snapshot)
     return groups, pairs

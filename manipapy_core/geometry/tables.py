@@ -11,27 +11,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..typing import Array
 from .body import Group, GroupPair
 from .codegen.layout import (
     FRAME,
-    GROUP_NUMBERS,
     MOST_GROUPS,
     SCRATCH,
     SPHERE_NUMBERS,
+    GroupNumber,
     Header,
     ObjectKind,
+    PairBlockRow,
+    UnitRow,
 )
 from .codegen.layout import GroupRow as GroupInteger
 from .codegen.layout import PairRow as PairInteger
 from .fields import MAX_DISTANCE
-from .object_tables import ObjectTables
+from .levers import Reach
+from .object_tables import ObjectTables, groups_out_of_reach
 from .piece_rows import RADII, PieceRows, PieceTables, address_of
+from .units import Units, units_of
 
 SAFETY = 2e-4
 """Added around the robot towards the world [m]: far above what float32 loses over an arm's length (about 1e-5 m)."""
 SELF_SAFETY = 3e-5
 """Added to each of two links towards each other [m]: links of some arms pass each other at 0.06 mm. Single precision
 places links of an arm with 3.5 m reach within 1e-6 m, those of a platform 30 m from its origin within 5e-6 m."""
+LOSS = 1e-5
+"""Rounding error of single precision over an arm's length, taken off these margins where a proof uses them up [m]."""
+ROUNDING = 1e-4
+"""Added to balls that groups never leave [m]."""
 PIECE_TABLES = 3
 """Integers, vertices and clusters of pieces: they stay the same when a box moves."""
 
@@ -57,6 +66,8 @@ class CheckerTables:
     """Of the robot, then of the objects."""
     memory: tuple[Any, ...] = field(repr=False)
     """What the header points to besides those two."""
+    far: tuple[NDArray[np.int64], ...] = ()
+    """Bits of the groups that never reach each box, of those along the axes of the base and of the others."""
 
     @cached_property
     def address(self) -> int:
@@ -94,6 +105,8 @@ class RobotTables:
     """Padding of pieces of the world: what the robot's own pieces lack towards them [m]."""
     largest_sphere: float
     """Radius [m]."""
+    balls: Array
+    """Centre and radius of balls that groups, and units of several, never leave [m], shape (balls, 4)."""
     names: tuple[str, ...]
     """Of the groups, in order."""
     memory: tuple[Any, ...] = field(repr=False)
@@ -109,6 +122,7 @@ def robot_tables(
     *,
     padding: Padding = Padding(),
     keep_alive: Any = None,
+    reach: Reach | None = None,
 ) -> RobotTables:
     """Tables of a robot with its carried objects.
 
@@ -117,11 +131,12 @@ def robot_tables(
         groups: Those fixed to the base first.
         padding: Of the robot.
         keep_alive: The owner of that function.
+        reach: Of the groups; a table without it is for robots alone, and not for boxes of configurations.
     """
     if len(groups) > MOST_GROUPS:
         raise InputError(f"{len(groups)} links and carried objects have shapes; at most {MOST_GROUPS} can be checked")
     pad, own = padding.world + SAFETY, padding.own + SELF_SAFETY
-    rows = PieceRows()
+    rows, units = PieceRows(), units_of(groups, pairs)
     group_integers: list[list[int]] = []
     group_numbers: list[list[float]] = []
     spheres = [np.empty((0, SPHERE_NUMBERS))]
@@ -132,47 +147,96 @@ def robot_tables(
             rows.add(part, group.frame)
         last = count + len(group.spheres)
         group_integers.append([group.frame, count, last, first, rows.count])
-        group_numbers.append([*group.centre, group.bound + pad, group.reach + pad, group.nearest, group.bound + own])
+        capsule = group.capsule
+        square = float(capsule.half @ capsule.half)
+        group_numbers.append(
+            [*group.centre, group.bound + pad, group.reach + pad, group.nearest, group.bound + own, *capsule.middle,
+             *capsule.half, capsule.radius + own, 1.0 / square if square > 0.0 else 0.0]
+        )  # fmt: skip
         spheres.append(group.spheres + np.array([0.0, 0.0, 0.0, pad, 0.0]))
         count = last
+    for centre, bound in units.balls:
+        unused = [0.0] * (GroupNumber.WIDTH - GroupNumber.MIDDLE)
+        group_numbers.append([*centre, bound + pad, 0.0, 0.0, bound + own, *unused])
+        frame = next(groups[run[0]].frame for run, row in zip(units.members, units.rows) if row == len(group_integers))
+        group_integers.append([frame, 0, 0, 0, 0])
+    balls = len(group_integers)
     pair_rows: list[list[int]] = []
     piece_pairs: list[list[int]] = []
+    maps: list[NDArray[np.float32]] = []
     for pair in pairs:
         starts = [group_integers[index][GroupInteger.FIRST_PIECE] for index in (pair.first, pair.second)]
         first = len(piece_pairs)
         piece_pairs += [[starts[0] + a, starts[1] + b] for a, b in pair.part_pairs]
-        pair_rows.append([pair.first, pair.second, first, len(piece_pairs)])
+        row = [pair.first, pair.second, first, len(piece_pairs)]
+        if pair.clearances is None:
+            pair_rows.append([*row, 0, 0, 0])
+        else:
+            maps.append(np.ascontiguousarray(pair.clearances.distances, dtype=np.float32))
+            pair_rows.append([*row, address_of(maps[-1]), *pair.clearances.joints])
 
     header = np.zeros(Header.OBJECTS + 3 * len(ObjectKind), dtype=np.int64)
-    memory: list[Any] = [keep_alive]
+    memory: list[Any] = [keep_alive, maps]
 
     def put(at: int, rows: Any, width: int, dtype: Any) -> None:
         table = np.ascontiguousarray(rows, dtype=dtype).reshape(-1, width)
         memory.append(table)
         header[at] = address_of(table)
 
+    moving = [[row, run[0], run[-1] + 1] for row, run in zip(units.rows, units.members) if groups[run[0]].frame > 0]
     pieces = rows.tables()
     centres_at = FRAME * (bodies + 1)
-    spheres_at = centres_at + 3 * len(groups)
+    spheres_at = centres_at + 3 * balls
     pieces_at = spheres_at + 3 * count
     joints_at = pieces_at + FRAME * pieces.counts.pieces
-    scratch_at = joints_at + joints
+    halves_at = joints_at + joints
+    margins_at = halves_at + joints
+    scratch_at = margins_at + balls + len(pairs) + len(units.blocks)
     header[Header.FRAMES_FUNCTION], header[Header.JOINTS] = frames_address, joints
-    header[Header.GROUPS] = len(groups)
+    header[Header.GROUPS], header[Header.BALLS] = len(groups), balls
+    header[Header.UNITS], header[Header.PAIR_BLOCKS] = len(moving), len(units.blocks)
     header[Header.FIRST_MOVING] = sum(group.frame == 0 for group in groups)
     header[Header.PAIRS], header[Header.PIECE_PAIRS] = len(pair_rows), len(piece_pairs)
-    header[Header.CENTRES_AT : Header.SCRATCH_AT + 1] = centres_at, spheres_at, pieces_at, joints_at, scratch_at
+    header[Header.CENTRES_AT : Header.SCRATCH_AT + 1] = (
+        centres_at, spheres_at, pieces_at, joints_at, halves_at, margins_at, scratch_at,
+    )  # fmt: skip
     put(Header.GROUP_INTEGERS, group_integers, GroupInteger.WIDTH, np.int64)
-    put(Header.GROUP_NUMBERS, group_numbers, GROUP_NUMBERS, np.float32)
+    put(Header.GROUP_NUMBERS, group_numbers, GroupNumber.WIDTH, np.float32)
     put(Header.SPHERES, np.concatenate(spheres), SPHERE_NUMBERS, np.float32)
-    put(Header.PAIR_INTEGERS, pair_rows, PairInteger.WIDTH, np.int64)
+    put(Header.UNIT_INTEGERS, moving, UnitRow.WIDTH, np.int64)
+    put(Header.PAIR_BLOCK_INTEGERS, units.blocks, PairBlockRow.WIDTH, np.int64)
+    put(Header.PAIR_INTEGERS, [pair_rows[index] for index in units.order], PairInteger.WIDTH, np.int64)
+    put(Header.APART, [2.0 * own], 1, np.float32)
     put(Header.PIECE_PAIR_INTEGERS, piece_pairs, 2, np.int64)
+    limits = np.empty((balls, 4))
+    if reach is not None:
+        put(Header.LEVERS, _with_units(reach.levers, len(groups), units), joints, np.float32)
+        limits[: len(groups)] = np.column_stack([reach.centres, reach.radii + pad + ROUNDING])
+        for run, number in zip(units.members, units.rows):
+            # Groups of one frame have the same centre.
+            limits[number] = limits[max(run, key=lambda index: limits[index, 3])]
     numbers = pieces.padded(own)
     header[Header.PIECE_INTEGERS], header[Header.PIECE_NUMBERS] = address_of(pieces.integers), address_of(numbers)
     header[Header.VERTICES], header[Header.CLUSTERS] = address_of(pieces.vertices), address_of(pieces.clusters)
     radius = max((float(group.spheres[:, 3].max()) for group in groups), default=0.0) + pad
     names = tuple(group.name for group in groups)
-    return RobotTables(header, scratch_at + SCRATCH, pieces, numbers, pad - own, radius, names, tuple(memory))
+    return RobotTables(header, scratch_at + SCRATCH, pieces, numbers, pad - own, radius, limits, names, tuple(memory))
+
+
+def _with_units(levers: NDArray[np.float32], groups: int, units: Units) -> NDArray[np.float32]:
+    """Levers with those of units behind the groups, pairs in their new order, and those of blocks behind them."""
+    pairs = levers[groups:][units.order]
+    together = [levers[list(run)].max(axis=0) for run in units.members if len(run) > 1]
+    blocks = [pairs[first:last].max(axis=0) for _, _, first, last in units.blocks]
+    empty = np.empty((0, levers.shape[1]), dtype=np.float32)
+    return np.concatenate(
+        [
+            levers[:groups],
+            empty if not together else np.array(together),
+            pairs,
+            empty if not blocks else np.array(blocks),
+        ]
+    )
 
 
 def scene_tables(
@@ -192,7 +256,9 @@ def scene_tables(
         header[at] = address_of(table)
 
     own, others = robot.pieces, objects.pieces
-    if last is not None and _one_changed(robot, objects, last):
+    first_time = last is None or not _one_changed(robot, objects, last)
+    if not first_time:
+        assert last is not None
         header, numbers = last.header.copy(), last.piece_numbers.copy()
         row, changed = others.numbers[objects.changed], numbers[len(own.integers) + objects.changed]
         changed[:] = row
@@ -207,6 +273,9 @@ def scene_tables(
         put(Header.CLUSTERS, np.concatenate([own.clusters, others.clusters]))
     header[Header.OBJECTS :] = objects.entries
     header[Header.PIECE_NUMBERS] = address_of(numbers)
+    far = _far_groups(robot, objects, None if first_time else last)
+    for at, bits in zip((Header.FAR_ALIGNED_BOXES, Header.FAR_BOXES), far):
+        header[at] = address_of(bits)
     planes = objects.numbers[ObjectKind.PLANE]
     if len(planes):
         planes = planes.copy()
@@ -214,7 +283,20 @@ def scene_tables(
         put(Header.OBJECTS + 3 * ObjectKind.PLANE + 1, planes)
     if len(objects.numbers[ObjectKind.FIELD]):
         check_reach(robot.largest_sphere)
-    return CheckerTables(header, robot, objects, numbers, tuple(memory))
+    return CheckerTables(header, robot, objects, numbers, tuple(memory), far)
+
+
+def _far_groups(robot: RobotTables, objects: ObjectTables, last: CheckerTables | None) -> tuple[NDArray[np.int64], ...]:
+    """Bits of the groups that never reach each box; those of the last tables, if given, without the box that moved."""
+    tables = objects.numbers[ObjectKind.ALIGNED_BOX], objects.numbers[ObjectKind.BOX]
+    if last is None:
+        return tuple(groups_out_of_reach(table, robot.balls) for table in tables)
+    row, far = objects.changed, list(last.far)
+    kind = int(row >= len(tables[0]))
+    row -= len(tables[0]) if kind else 0
+    far[kind] = far[kind].copy()
+    far[kind][row] = 0  # Compared with every group: to find those out of reach takes longer than to move the box.
+    return tuple(far)
 
 
 def _one_changed(robot: RobotTables, objects: ObjectTables, last: CheckerTables) -> bool:

@@ -11,14 +11,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler import mechanism_of
 from ..geometry import Checker, RawChecker, RobotBody, WorldSnapshot
 from ..geometry.body import Group, GroupPair
-from ..geometry.pairs import levers
+from ..geometry.levers import levers
+from ..geometry.levers import reaches as reaches_to
 from ..geometry.table_builder import carried_group, groups_and_pairs
-from ..geometry.tables import SAFETY, SELF_SAFETY
+from ..geometry.tables import LOSS, SAFETY, SELF_SAFETY
 from ..typing import Array
-from .planners import edges
+from .planners import certain, edges
 
 RANGE = 1.0
 """Longest edge of a tree [rad or m]."""
@@ -26,8 +26,6 @@ STEP = 1.0 / 32.0
 """Joint distance of samples while searching [rad or m]."""
 MARGIN = 0.5 * np.pi
 """How far beyond start and goals the search goes, within the limits [rad or m]."""
-LOSS = 1e-5
-"""Rounding error of single precision over an arm's length, taken off the checker's safety margin [m]."""
 PADDING = 5e-4
 """Added to the robot during the search [m], so that the finished motion passes without it; to links towards each other
 at most this much, because those of some arms are never farther apart than a few millimetres."""
@@ -112,12 +110,21 @@ class PlanningSpace:
         return self._weights(self.checker)
 
     def _weights(self, checker: Checker) -> Array:
+        to_world, to_each_other = self._slack(checker)
+        # Between two samples the arm is at most half an interval away from one of them.
+        return np.maximum(self.reaches / (2.0 * to_world), self.approaches / (2.0 * to_each_other))
+
+    @cached_property
+    def slack(self) -> Array:
+        """How far points may be from where they were at a sample, towards the world and two links together [m]."""
+        return np.array(self._slack(self.checker))
+
+    def _slack(self, checker: Checker) -> tuple[float, float]:
         """Two links that approach each other close at most the way that points of the arm move, and both are padded."""
         world, own = checker.padding - self.original.padding, checker.self_padding - self.original.self_padding
         to_world = world if world > 0.0 else SAFETY
         to_itself = own if own > 0.0 else SELF_SAFETY
-        # Between two samples the arm is at most half an interval away from one of them.
-        return np.maximum(self.reaches / (2.0 * (to_world - LOSS)), self.approaches / (2.0 * 2.0 * (to_itself - LOSS)))
+        return to_world - LOSS, 2.0 * (to_itself - LOSS)
 
     @property
     def padding(self) -> float:
@@ -157,9 +164,8 @@ class PlanningSpace:
 
     def first_blocked(self, rows: Array) -> int:
         """First piece of a polyline (points, n) that is not certainly free; -1 if all are."""
-        thick, rows = self.thicker, np.ascontiguousarray(rows)
-        blocked = edges.first_uncertain(
-            thick.code, self.code, rows, STEP, thick.certifying_weights, self.certifying_weights, self.work(),
+        blocked = certain.first_uncertain(
+            self.code, np.ascontiguousarray(rows), self.certifying_weights, self.reaches, self.slack, self.work(),
             self.counters,
         )  # fmt: skip
         return int(blocked)
@@ -176,18 +182,14 @@ class PlanningSpace:
 
 
 def _code_of(raw: RawChecker) -> NDArray[np.int64]:
-    return np.array([raw.edge, raw.check, raw.scene, raw.lanes, raw.edge_onwards], dtype=np.int64)
+    return np.array([raw.edge, raw.check, raw.scene, raw.lanes, raw.edge_onwards, raw.check_boxes], dtype=np.int64)
 
 
 def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:
-    """Upper bound of the motion of any point of the arm and its load, per motion of each joint.
-
-    By the triangle inequality over the frames of the bodies: a joint's axis passes through the origin of its body's
-    frame, so a point turns about it at most at the sum of the distances in between.
-    """
+    """Upper bound of the motion of any point of the arm and its load, per motion of each joint."""
     reaches = np.array(_own_reaches(body))
     for item in snapshot.attached.values():
-        reaches = np.maximum(reaches, _reaches_to(body, carried_group(body, item)))
+        reaches = np.maximum(reaches, reaches_to(body.chain, carried_group(body, item)))
     return reaches
 
 
@@ -217,22 +219,5 @@ def _approaches(body: RobotBody, groups: Sequence[Group], pairs: Sequence[GroupP
 def _own_reaches(body: RobotBody) -> tuple[float, ...]:
     reaches = np.zeros(body.chain.n)
     for group in body.groups:
-        reaches = np.maximum(reaches, _reaches_to(body, group))
+        reaches = np.maximum(reaches, reaches_to(body.chain, group))
     return tuple(reaches.tolist())
-
-
-def _reaches_to(body: RobotBody, group: Group) -> Array:
-    """From the outermost body inwards: how far its points are from the origin of each frame before it."""
-    bodies, limits = mechanism_of(body.chain).bodies, body.chain.limits
-    origin = np.zeros(3)
-    distance = max(float(np.linalg.norm(part.farthest_from(origin))) for part in group.parts)
-    reaches, index = np.zeros(body.chain.n), group.frame - 1
-    while index >= 0:
-        moved = bodies[index]
-        reaches[moved.dof] += abs(moved.ratio) * (distance if moved.revolute else 1.0)
-        if not moved.revolute:
-            travel = np.abs(moved.ratio * np.array([limits.lower[moved.dof], limits.upper[moved.dof]]))
-            distance += float(travel.max())
-        distance += float(np.linalg.norm(moved.translation))
-        index = moved.parent
-    return reaches

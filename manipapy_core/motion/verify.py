@@ -17,9 +17,9 @@ from ..trajectory.bounds import MotionBounds
 from ..trajectory.joint_trajectory import JointTrajectory
 from ..trajectory.spline import SUBSTEPS, Spline, extremes_of, quintic_coefficients
 from ..typing import Array
+from .certain_curves import FREE, TOO_MANY, first_contact
 from .constraints.compiled import PathConstraints
-from .dense_checks import TOO_MANY, check_segments
-from .space import STEP, PlanningSpace
+from .space import PlanningSpace
 
 Efforts = Callable[[Array, Array, Array], Array]
 """Inverse dynamics: positions, velocities, accelerations (N, n) to joint efforts [N m or N], shape (N, n)."""
@@ -160,27 +160,18 @@ def limit_ratios(extremes, coefficients, lengths, lower, upper, velocity, accele
 def first_collision(coefficients: Array, lengths: Array, space: PlanningSpace) -> tuple[float | None, int]:
     """Time of the first collision [s], and number of configurations checked.
 
-    All segments are checked with a thicker robot first; those where it touches are checked with the robot itself.
-
     Args:
         coefficients: Of quintics, shape (segments, 6, n).
         lengths: Of the segments [s], shape (segments,).
     """
-    samples, count = 0, len(lengths)
-    pending = np.ones(count, dtype=np.bool_)
-    for robot in (space.thicker, space):
-        touched = np.zeros(count, dtype=np.bool_)
-        weights, stop = robot.certifying_weights, robot is space
-        first, share, checked = check_segments(
-            robot.code, coefficients, pending, weights, STEP, touched, stop, MAX_SAMPLES, robot.work()
-        )
-        if first == TOO_MANY:
-            raise TooManySamples(int(checked))
-        samples += int(checked)
-        if first < 0:
-            return None, samples
-        pending = touched
-    return float(lengths[:first].sum() + share * lengths[first]), samples
+    segment, share, samples = first_contact(
+        space.code, coefficients, space.certifying_weights, space.reaches, space.slack, MAX_SAMPLES, space.work()
+    )
+    if segment == TOO_MANY:
+        raise TooManySamples(int(samples))
+    if segment == FREE:
+        return None, int(samples)
+    return float(lengths[:segment].sum() + share * lengths[segment]), int(samples)
 
 
 class TooManySamples(InputError):

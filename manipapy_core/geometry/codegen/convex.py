@@ -196,16 +196,17 @@ def placed_piece(code: Code, piece: str) -> str:
     return code.address(code.V, "%work", code.plus(code.times(piece, FRAME), code.whole("%scene", Header.PIECES_AT)))
 
 
-def call_touching(code: Code, first: str, second: str, placed_second: str, lanes: str) -> str:
-    """Lanes in which a piece of the robot and another piece, both in place, are not proved to be apart."""
+def call_touching(code: Code, first: str, second: str, placed_second: str, lanes: str, margin: str) -> str:
+    """Lanes in which a piece of the robot and another piece, both in place, are not proved to be farther apart."""
     arguments = f"ptr %scene, i64 {first}, ptr {placed_piece(code, first)}, i64 {second}, ptr {placed_second}"
-    return code.let(f"call {code.mask} @touching({arguments}, {code.mask} {lanes})")
+    return code.let(f"call {code.mask} @touching({arguments}, {code.mask} {lanes}, {code.V} {margin})")
 
 
 def ball_sum(code: Code, *, fine: bool) -> str:
-    """Radii of the balls around two pieces together."""
+    """Radii of the balls around two pieces together, and the margin between them."""
     number = PieceNumber.FINE_BALL if fine else PieceNumber.BALL
-    return code.add(*(code.spread(piece_rows(code, piece)[1], number) for piece in ("%first", "%second")))
+    balls = code.add(*(code.spread(piece_rows(code, piece)[1], number) for piece in ("%first", "%second")))
+    return code.add(balls, "%margin")
 
 
 def _between_cores(code: Code) -> list[str]:
@@ -224,11 +225,12 @@ def _direction(code: Code, direction: list[str]) -> list[str]:
 
 
 def _touching(lanes: Lanes) -> str:
-    """Those of the given lanes in which two placed pieces are not proved to be apart."""
+    """Those of the given lanes in which two placed pieces are not proved to be farther apart than the margin."""
     code, V = Code(lanes), lanes.vector
     numbers = [piece_rows(code, piece)[1] for piece in ("%first", "%second")]
     apart = code.minus(code.vectors("%placed.second", 3), code.vectors("%placed.first", 3))
-    square, reach = code.dot(apart, apart), code.add(*(code.spread(row, PieceNumber.BOUND) for row in numbers))
+    square, bounds = code.dot(apart, apart), code.add(*(code.spread(row, PieceNumber.BOUND) for row in numbers))
+    reach = code.add(bounds, "%margin")
     near = code.where_negative(code.subtract(square, code.multiply(reach, reach)))
     left = code.variable(code.mask, code.both("%lanes", near))
     code.return_when(code.none(left.get()), f"{code.mask} 0")
@@ -275,7 +277,7 @@ def _touching(lanes: Lanes) -> str:
         code.leave(f"{code.mask} {code.either(hit.get(), code.either(touching, undecided))}")
     code.leave(f"{code.mask} {code.either(left.get(), hit.get())}")
     arguments = f"ptr %scene, i64 %first, ptr %placed.first, i64 %second, ptr %placed.second, {code.mask} %lanes"
-    return code.function(f"{code.mask} @touching({arguments})")
+    return code.function(f"{code.mask} @touching({arguments}, {V} %margin)")
 
 
 def _has_fine_level(code: Code) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from ...compiler.llvm.code import Code, Variable, Vector3
 from ...compiler.llvm.types import Lanes
-from .check import SphereRow, centre_of_group, group_rows, object_code, object_tables
 from .entries import call_frames
 from .layout import GroupRow, Header, ObjectRow
 from .objects import OBJECT_CODES, ObjectCode
+from .rows import SphereRow, centre_of_group, group_rows, object_code, object_tables
 
 NUMBERS = 7
 """Per link: distance, nearest point of the link, nearest point of the object."""
@@ -108,7 +108,7 @@ def _distances(lanes: Lanes) -> str:
     Returns 1 if a configuration was not usable.
     """
     code, L = Code(lanes), lanes.count
-    code.do("call void @prepare(ptr %work)")
+    code.do("call void @prepare(ptr %scene, ptr %work)")
     first_moving, groups = code.whole("%scene", Header.FIRST_MOVING), code.whole("%scene", Header.GROUPS)
     moving = code.let(f"sub i64 {groups}, {first_moving}")
     found = code.reserve(f"[{(NUMBERS + 1) * L} x {lanes.scalar}]")

@@ -33,6 +33,7 @@ from .entries import entry_functions
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "check": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
+    "check_boxes": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
     "edge": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
     "edge_onwards": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
     "edges": (None, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, ctypes.c_double, _ADDRESS, _ADDRESS),
@@ -132,7 +133,9 @@ def _emit_frames(kernel: Kernel, vectors: Lanes) -> str:
 
 
 def _more_declarations(vectors: Lanes) -> str:
-    return f"declare {vectors.vector} @llvm.copysign.{vectors.suffix}({vectors.vector}, {vectors.vector})\n"
+    V = vectors.vector
+    floor = f"declare {V} @llvm.floor.{vectors.suffix}({V})\n"
+    return floor + f"declare {V} @llvm.copysign.{vectors.suffix}({V}, {V})\n"
 
 
 def workspace(vectors: int) -> np.ndarray[Any, np.dtype[np.float32]]:

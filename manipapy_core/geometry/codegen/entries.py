@@ -10,6 +10,7 @@ from ...compiler.llvm.code import Code
 from ...compiler.llvm.types import Lanes
 from .convex import call_touching, placed_piece
 from .layout import LARGEST_POSITION, Header
+from .rows import MARGIN_STEP, note_of
 
 DOUBLES = "declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.ceil.f64(double)\n"
 
@@ -23,6 +24,8 @@ def entry_functions(lanes: Lanes) -> str:
             _load(lanes),
             _prepare(lanes),
             _check(lanes),
+            _margins(lanes),
+            _check(lanes, boxes=True),
             _edge(lanes),
             _edge(lanes, onwards=True),
             _edges(lanes),
@@ -66,26 +69,62 @@ def _load(lanes: Lanes) -> str:
 
 
 def _prepare(lanes: Lanes) -> str:
-    """The base frame, which never moves."""
+    """The base frame, which never moves, and no margins."""
     code = Code(lanes)
     zero, one = code.constant(0.0), code.constant(1.0)
     code.keep("%work", [one, zero, zero, zero, one, zero, zero, zero, one, zero, zero, zero])
+    code.keep("%work", [zero], code.whole("%scene", Header.MARGINS_AT))
+    code.do(f"store i64 0, ptr {code.address('i64', note_of(code), MARGIN_STEP)}")
     code.leave("void")
-    return code.function("void @prepare(ptr %work)")
+    return code.function("void @prepare(ptr %scene, ptr %work)")
 
 
-def _check(lanes: Lanes) -> str:
+def _margins(lanes: Lanes) -> str:
+    """How far points move within boxes of configurations, whose half widths are in place of the joint positions."""
+    code = Code(lanes)
+    n, balls = code.whole("%scene", Header.JOINTS), code.whole("%scene", Header.BALLS)
+    levers = code.pointer("%scene", Header.LEVERS)
+    joints = code.address(code.V, "%work", code.whole("%scene", Header.JOINTS_AT))
+    margins = code.address(code.V, "%work", code.whole("%scene", Header.MARGINS_AT))
+    halves = code.address(code.V, "%work", code.whole("%scene", Header.HALVES_AT))
+    code.do(f"store i64 1, ptr {code.address('i64', note_of(code), MARGIN_STEP)}")
+    with code.loop(0, n) as joint:
+        code.keep(halves, [code.absolute(code.vector(joints, joint))], joint)
+    more = code.plus(code.whole("%scene", Header.PAIRS), code.whole("%scene", Header.PAIR_BLOCKS))
+    with code.loop(0, code.plus(balls, more)) as row:
+        of_pair = code.let(f"icmp sge i64 {row}, {balls}")
+        slack = code.let(f"load double, ptr {code.address('double', '%slack', code.let(f'zext i1 {of_pair} to i64'))}")
+        short = code.let(f"fptrunc double {slack} to {lanes.scalar}")
+        way = code.variable(code.V, code.negate(code.splat(short)))
+        rates = code.address(lanes.scalar, levers, code.times(row, n))
+        with code.loop(0, n) as joint:
+            way.set(code.multiply_add(code.vector(halves, joint), code.spread(rates, joint), way.get()))
+        code.keep(margins, [code.at_least_zero(way.get())], row)
+    code.leave("void")
+    return code.function("void @margins(ptr %scene, ptr %slack, ptr %work)")
+
+
+def _check(lanes: Lanes, *, boxes: bool = False) -> str:
     """i64 check(scene, q, count, work, out): one byte per configuration, 1 for a collision.
+
+    i64 check_boxes(scene, q, half, slack, count, work, out): 0 only where the box of all configurations within `half`
+    of q is free. `slack` is how far points may move [m] before that is added to the robot: towards the world, and two
+    links towards each other.
 
     Returns 1 if a configuration was not usable; such a one is reported as colliding.
     """
     code = Code(lanes)
-    code.do("call void @prepare(ptr %work)")
+    code.do("call void @prepare(ptr %scene, ptr %work)")
     bad = code.variable(code.mask, "0")
     blocks = code.let(f"sdiv i64 {code.plus('%count', code.L - 1)}, {code.L}")
     with code.loop(0, blocks) as block:
         first = code.times(block, code.L)
-        usable = code.let(f"call {code.mask} @load(ptr %scene, ptr %q, i64 {first}, i64 %count, ptr %work)")
+        usable = "-1"
+        if boxes:
+            usable = code.let(f"call {code.mask} @load(ptr %scene, ptr %half, i64 {first}, i64 %count, ptr %work)")
+            code.do("call void @margins(ptr %scene, ptr %slack, ptr %work)")
+        loaded = code.let(f"call {code.mask} @load(ptr %scene, ptr %q, i64 {first}, i64 %count, ptr %work)")
+        usable = code.both(loaded, usable)
         refused = code.without("-1", usable)
         bad.set(code.either(bad.get(), refused))
         call_frames(code)
@@ -102,7 +141,8 @@ def _check(lanes: Lanes) -> str:
             number = code.let(f"extractelement {lanes.of('i8')} {numbers}, i64 {lane}")
             code.do(f"store i8 {number}, ptr {code.address('i8', target, lane)}")
     code.leave(f"i64 {code.let(f'zext i1 {code.some(bad.get())} to i64')}")
-    return code.function("i64 @check(ptr %scene, ptr %q, i64 %count, ptr %work, ptr %out)", internal=False)
+    name, more = ("check_boxes", "ptr %half, ptr %slack, ") if boxes else ("check", "")
+    return code.function(f"i64 @{name}(ptr %scene, ptr %q, {more}i64 %count, ptr %work, ptr %out)", internal=False)
 
 
 def _edge(lanes: Lanes, *, onwards: bool = False) -> str:
@@ -114,7 +154,7 @@ def _edge(lanes: Lanes, *, onwards: bool = False) -> str:
     Microseconds via Vectorized Sampling-Based Planning", ICRA 2024).
     """
     code, L = Code(lanes), lanes.count
-    code.do("call void @prepare(ptr %work)")
+    code.do("call void @prepare(ptr %scene, ptr %work)")
     n = code.whole("%scene", Header.JOINTS)
     joints = code.address(code.V, "%work", code.whole("%scene", Header.JOINTS_AT))
     lane_numbers = "<" + ", ".join(f"{lanes.scalar} {float(lane):e}" for lane in range(L)) + ">"
@@ -176,7 +216,7 @@ def _edges(lanes: Lanes) -> str:
 def _sample(lanes: Lanes) -> str:
     """void sample(scene, q, count, work, out): adds to out, per pair of pieces, how often the two touched."""
     code = Code(lanes)
-    code.do("call void @prepare(ptr %work)")
+    code.do("call void @prepare(ptr %scene, ptr %work)")
     blocks = code.let(f"sdiv i64 %count, {code.L}")
     table = code.pointer("%scene", Header.PIECE_PAIR_INTEGERS)
     with code.loop(0, blocks) as block:
@@ -189,7 +229,9 @@ def _sample(lanes: Lanes) -> str:
         with code.loop(0, code.whole("%scene", Header.PIECE_PAIRS)) as index:
             row = code.address("i64", table, code.times(index, 2))
             second = code.whole(row, 1)
-            touching = call_touching(code, code.whole(row, 0), second, placed_piece(code, second), "-1")
+            touching = call_touching(
+                code, code.whole(row, 0), second, placed_piece(code, second), "-1", code.constant(0.0)
+            )
             count = code.let(f"call {code.mask} @llvm.ctpop.{code.mask}({code.mask} {touching})")
             target = code.address("i64", "%out", index)
             old = code.let(f"load i64, ptr {target}")

@@ -17,6 +17,14 @@ class Header(enum.IntEnum):
     GROUPS = enum.auto()
     FIRST_MOVING = enum.auto()
     """Groups before this one are fixed to the base: they are not checked against the world."""
+    BALLS = enum.auto()
+    """Rows of group numbers: those of the groups, then of units of more than one group."""
+    UNITS = enum.auto()
+    """Of groups with the same frame; those that move."""
+    UNIT_INTEGERS = enum.auto()
+    PAIR_BLOCKS = enum.auto()
+    """Of pairs between the same two units."""
+    PAIR_BLOCK_INTEGERS = enum.auto()
     GROUP_INTEGERS = enum.auto()
     GROUP_NUMBERS = enum.auto()
     SPHERES = enum.auto()
@@ -26,8 +34,12 @@ class Header(enum.IntEnum):
     CLUSTERS = enum.auto()
     PAIRS = enum.auto()
     PAIR_INTEGERS = enum.auto()
+    APART = enum.auto()
+    """Address of the distance that two groups must have [m]."""
     PIECE_PAIRS = enum.auto()
     PIECE_PAIR_INTEGERS = enum.auto()
+    LEVERS = enum.auto()
+    """How far points of every ball move, then those of every pair and block against each other, per unit of a joint."""
     CENTRES_AT = enum.auto()
     """Centres of the groups' bounding spheres, 3 vectors each."""
     SPHERES_AT = enum.auto()
@@ -35,7 +47,16 @@ class Header(enum.IntEnum):
     PIECES_AT = enum.auto()
     """Centre and axes of the robot's pieces, 12 vectors each."""
     JOINTS_AT = enum.auto()
+    HALVES_AT = enum.auto()
+    """Half widths of a box of configurations, 1 vector per joint."""
+    MARGINS_AT = enum.auto()
+    """What is added around every ball towards the world, then between the groups of every pair and between the units of
+    every block of pairs, 1 vector each."""
     SCRATCH_AT = enum.auto()
+    FAR_ALIGNED_BOXES = enum.auto()
+    """For each box along the axes of the base the bits of the groups that never reach it."""
+    FAR_BOXES = enum.auto()
+    """The same for boxes with axes of their own."""
     OBJECTS = enum.auto()
     """For every `ObjectKind` in turn: count, address of the numbers, address of the integers."""
 
@@ -52,11 +73,51 @@ class GroupRow(enum.IntEnum):
     WIDTH = enum.auto()
 
 
-GROUP_NUMBERS = 7
-"""Bounding ball x, y, z, radius towards the world; about the same centre, how far the fine spheres reach, and how far
-the nearest of them begins (negative if it holds the centre); radius of the bounding ball towards other groups."""
+class GroupNumber(enum.IntEnum):
+    """Where the numbers of a group begin."""
+
+    CENTRE = 0
+    """Of the bounding ball."""
+    RADIUS = 3
+    """Of that ball towards the world."""
+    REACH = 4
+    """How far the fine spheres reach from the centre."""
+    NEAREST = 5
+    """How far from the centre the nearest of them begins; negative if it holds the centre."""
+    OWN_RADIUS = 6
+    """Of the bounding ball towards other groups."""
+    MIDDLE = 7
+    """Of the segment of the bounding capsule."""
+    HALF = 10
+    """From there to one of its ends."""
+    CAPSULE = 13
+    """Radius of the capsule towards other groups."""
+    INVERSE = 14
+    """1 / HALF², or 0 [1/m²]."""
+    WIDTH = 15
+
+
 SPHERE_NUMBERS = 5
 """Centre x, y, z; radius; radius of the ball about the centre that the link certainly fills."""
+
+
+class UnitRow(enum.IntEnum):
+    """Integers of a unit."""
+
+    BALL = 0
+    FIRST_GROUP = enum.auto()
+    LAST_GROUP = enum.auto()
+    WIDTH = enum.auto()
+
+
+class PairBlockRow(enum.IntEnum):
+    """Integers of a block of pairs."""
+
+    FIRST_BALL = 0
+    SECOND_BALL = enum.auto()
+    FIRST_PAIR = enum.auto()
+    LAST_PAIR = enum.auto()
+    WIDTH = enum.auto()
 
 
 class PieceKind(enum.IntEnum):
@@ -121,7 +182,15 @@ class PairRow(enum.IntEnum):
     SECOND = enum.auto()
     FIRST_PIECE_PAIR = enum.auto()
     LAST_PIECE_PAIR = enum.auto()
+    MAP = enum.auto()
+    """Address of lower bounds of their distance, in cells of a turn of two joints; 0 without."""
+    FIRST_JOINT = enum.auto()
+    SECOND_JOINT = enum.auto()
     WIDTH = enum.auto()
+
+
+MAP_CELLS = 64
+"""Of a turn of either joint; each holds the bound inside it, and inside it and its eight neighbours [m]."""
 
 
 class ObjectKind(enum.IntEnum):
@@ -163,7 +232,7 @@ MOST_GROUPS = 64
 """As many as there are bits in `Object.ALLOWED`."""
 FRAME = 12
 """Vectors of a frame: rotation row by row, then translation; and of a placed piece: centre, then its axes."""
-SCRATCH = 13
-"""Vectors of scratch memory: a placed piece of the world, and a note."""
+SCRATCH = 28
+"""Vectors of scratch memory: a placed piece of the world, and notes, for which one lane is enough."""
 LARGEST_POSITION = 64.0
 """Joint positions beyond this [rad or m] are refused: float32 would place the links worse than the safety margin."""

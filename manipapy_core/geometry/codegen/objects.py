@@ -7,6 +7,7 @@ robot fills does so beyond doubt.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 from ...compiler.llvm.code import Code, Vector3
@@ -40,6 +41,10 @@ class ObjectCode(ABC):
     def signed(self, point: Vector3) -> str:
         """Signed distance [m]."""
         return self.measure(point)
+
+    def within_margin(self, radius: str, margin: str) -> str:
+        """A radius for which no ball of the given one reaches the object that is moved by at most the margin."""
+        return self.code.add(radius, margin)
 
     def coarse(self, point: Vector3, radius: str) -> str:
         """`excess` for the bounding ball of a whole link."""
@@ -206,7 +211,14 @@ class FieldCode(ObjectCode):
             number = code.let(f"fptosi {code.V} {inside} to {whole}")
             part = code.let(f"mul {whole} {number}, {self._everywhere(step)}")
             index = code.let(f"add {whole} {index}, {part}")
-        return self._gather(code.pointer(self.integers, ObjectRow.DATA), index)
+        return gather(code, code.pointer(self.integers, ObjectRow.DATA), index)
+
+    def within_margin(self, radius: str, margin: str) -> str:
+        # Distances jump from cell to cell, by at most the diagonal of one more than the way between two points.
+        code = self.code
+        diagonal = code.divide(code.constant(math.sqrt(3.0)), code.spread(self.numbers, 3))
+        moves = code.let(f"fcmp ogt {code.V} {margin}, {code.constant(0.0)}")
+        return code.add(radius, code.select(moves, code.add(margin, diagonal), margin))
 
     def slope_step(self) -> str:
         return self.code.divide(self.code.constant(1.0), self.code.spread(self.numbers, 3))
@@ -221,19 +233,20 @@ class FieldCode(ObjectCode):
             f"shufflevector <{code.L} x i32> {first}, <{code.L} x i32> poison, <{code.L} x i32> zeroinitializer"
         )
 
-    def _gather(self, table: str, index: str) -> str:
-        """One load per lane: as quick as the gather instruction, and the same for all versions of LLVM."""
-        code, result = self.code, "poison"
-        if code.L == 1:
-            return code.number(table, code.let(f"sext i32 {index} to i64"))
-        for lane in range(code.L):
-            element = code.let(f"extractelement <{code.L} x i32> {index}, i32 {lane}")
-            number = code.number(table, code.let(f"sext i32 {element} to i64"))
-            result = code.let(f"insertelement {code.V} {result}, {code.lanes.scalar} {number}, i32 {lane}")
-        return result
-
 
 OBJECT_CODES: tuple[type[ObjectCode], ...] = (AlignedBoxCode, BoxCode, RoundCode, PlaneCode, HullCode, FieldCode)
+
+
+def gather(code: Code, table: str, index: str) -> str:
+    """One load per lane: as quick as the gather instruction, and the same for all versions of LLVM."""
+    if code.L == 1:
+        return code.number(table, code.let(f"sext i32 {index} to i64"))
+    result = "poison"
+    for lane in range(code.L):
+        element = code.let(f"extractelement <{code.L} x i32> {index}, i32 {lane}")
+        number = code.number(table, code.let(f"sext i32 {element} to i64"))
+        result = code.let(f"insertelement {code.V} {result}, {code.lanes.scalar} {number}, i32 {lane}")
+    return result
 
 
 def _square_outside(code: Code, beyond: list[str]) -> str:

@@ -33,7 +33,7 @@ def settle(code: Code, lanes: str, n: list[Variable], *, fine: bool) -> tuple[st
     result = f"{{{mask}, {mask}, {V}, {V}, {V}}}"
     arguments = "ptr %scene, i64 %first, ptr %placed.first, i64 %second, ptr %placed.second"
     vectors = ", ".join(f"{V} {x.get()}" for x in n)
-    found = code.let(f"call {result} @{_name(fine)}({arguments}, {mask} {lanes}, {vectors})")
+    found = code.let(f"call {result} @{_name(fine)}({arguments}, {mask} {lanes}, {vectors}, {V} %margin)")
     touching, undecided, *direction = (code.let(f"extractvalue {result} {found}, {i}") for i in range(5))
     _set(n, direction)
     return touching, undecided
@@ -110,7 +110,7 @@ def settle_function(lanes: Lanes, *, fine: bool) -> str:
     take_out("-1", undecided)
     code.leave(done())
     arguments = f"ptr %scene, i64 %first, ptr %placed.first, i64 %second, ptr %placed.second, {code.mask} %lanes"
-    return code.function(f"{result} @{_name(fine)}({arguments}, {V} %nx, {V} %ny, {V} %nz) noinline")
+    return code.function(f"{result} @{_name(fine)}({arguments}, {V} %nx, {V} %ny, {V} %nz, {V} %margin) noinline")
 
 
 class _Best:

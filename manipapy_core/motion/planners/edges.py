@@ -16,12 +16,9 @@ from ...jit import njit
 MAX_STRIDES = 1 << 20
 """Of one motion, so that a step far too small does not make a call last for minutes."""
 
-
-PIECES = 16
-"""Into which a motion is cut that the thick robot cannot clear."""
-EDGE, CHECK, SCENE, LANES, ONWARDS = range(5)
-"""Contents of the `code` of a planning space: addresses of two functions and of the scene, SIMD lanes, and the address
-of a third function."""
+EDGE, CHECK, SCENE, LANES, ONWARDS, BOXES = range(6)
+"""Contents of the `code` of a planning space: addresses of two functions and of the scene, SIMD lanes, and addresses of
+two more functions."""
 COUNTED_EDGES, COUNTED_SAMPLES = range(2)
 """Indices in `counters`."""
 
@@ -80,38 +77,3 @@ def is_free_onwards(code, a, b, step, weights, work, counters):  # type: ignore[
     counters[COUNTED_EDGES] += 1
     counters[COUNTED_SAMPLES] += strides * code[LANES]
     return call_five(code[ONWARDS], code[SCENE], a.ctypes.data, b.ctypes.data, strides, work.ctypes.data) == 0
-
-
-@njit(cache=True, nogil=True)
-def is_certain(thick, fine, a, b, step, thick_weights, fine_weights, work, counters):  # type: ignore[no-untyped-def]
-    """Whether a motion is free between its samples too.
-
-    A thicker robot may be looked at less densely. Only the parts of a motion where that one touches something are
-    looked at with the finer one.
-    """
-    if is_free(thick, a, b, step, thick_weights, work, counters):
-        return True
-    n = a.shape[0]
-    begin, end = np.empty(n), np.empty(n)
-    for piece in range(PIECES):
-        for j in range(n):
-            begin[j] = a[j] + (b[j] - a[j]) * (piece / PIECES)
-            end[j] = a[j] + (b[j] - a[j]) * ((piece + 1) / PIECES)
-        if is_free(thick, begin, end, step, thick_weights, work, counters):
-            continue
-        if not is_free(fine, begin, end, step, fine_weights, work, counters):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def first_uncertain(thick, fine, rows, step, thick_weights, fine_weights, work, counters):  # type: ignore[no-untyped-def]
-    """Number of the first piece of a polyline (rows, n) that is not certainly free; -1 if all are."""
-    n = rows.shape[1]
-    begin, end = np.empty(n), np.empty(n)
-    for i in range(rows.shape[0] - 1):
-        for j in range(n):
-            begin[j], end[j] = rows[i, j], rows[i + 1, j]
-        if not is_certain(thick, fine, begin, end, step, thick_weights, fine_weights, work, counters):
-            return i
-    return -1

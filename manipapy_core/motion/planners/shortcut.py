@@ -9,15 +9,14 @@ import numpy as np
 from ...jit import njit
 from ...typing import Array
 from ..space import STEP, PlanningSpace
+from .certain import first_uncertain
 from .edges import is_free_onwards, next_random, seed_random
 
 TRIES = 100
 """Random shortcuts."""
-STEPS = (STEP, STEP / 4.0, STEP / 16.0)
-"""Joint distance of samples in each attempt, if the one before collides between its samples [rad or m]."""
 EMPTY_TRIES = 30
 """Shortcuts one after the other that did not make the path shorter, after which no more are tried."""
-LEAST_GAIN = 1e-3
+LEAST_GAIN = 0.01
 """Share of its length by which a shortcut must be shorter to be tried."""
 
 
@@ -29,36 +28,45 @@ def shorten(space: PlanningSpace, path: Array, *, tries: int = TRIES, seed: int 
         tries: Random shortcuts to try.
     """
     shorter = shorten_uncertain(space, path, tries=tries, seed=seed)
-    return _shortened(space, path, tries, seed, STEP, space.certifying_weights) if shorter is None else shorter
+    return path if shorter is None else shorter
 
 
 def shorten_uncertain(space: PlanningSpace, path: Array, *, tries: int = TRIES, seed: int = 0) -> Array | None:
     """As `shorten`, of a path that is free at samples; None if what comes out is not certainly free."""
-    for step in STEPS:
-        shorter = _shortened(space, path, tries, seed, step, space.no_weights)
+    # Most shortcuts are free between their samples too: the result is proved first, each shortcut only if that fails.
+    for prove in (False, True):
+        shorter = _shortened(space, path, tries, seed, prove)
         if space.first_blocked(shorter) < 0:
             return shorter
     return None
 
 
-def _shortened(space: PlanningSpace, path: Array, tries: int, seed: int, step: float, weights: Array) -> Array:
-    """A path that is not longer, of which shortcuts are free at samples."""
+def _shortened(space: PlanningSpace, path: Array, tries: int, seed: int, prove: bool) -> Array:
+    """A path that is not longer, of which shortcuts are free at samples, or certainly free."""
     rows, random = np.ascontiguousarray(path, dtype=np.float64), np.zeros(1, dtype=np.uint64)
-    shorter: Array = cut(space.code, rows, step, weights, tries, random, seed, space.work(), space.counters)
+    shorter: Array = cut(
+        space.code, rows, prove, STEP, space.no_weights, space.certifying_weights, space.reaches, space.slack, tries,
+        random, seed, space.work(), space.counters,
+    )  # fmt: skip
     return shorter
 
 
 @njit(cache=True, nogil=True)
-def cut(code, path, step, weights, tries, random, seed, work, counters):  # type: ignore[no-untyped-def]
+def cut(  # type: ignore[no-untyped-def]
+    code, path, prove, step, weights, fine_weights, reaches, slack, tries, random, seed, work, counters
+):
     """The corners that are left."""
     seed_random(random, seed)
     n = path.shape[1]
-    begin, end = np.empty(n), np.empty(n)
+    ends = np.empty((2, n))
+    begin, end = ends[0], ends[1]
     rows = np.empty((path.shape[0] + 2 * tries + 2, n))
     for i in range(path.shape[0]):
         for j in range(n):
             rows[i, j] = path[i, j]
-    count = skip_corners(code, rows, path.shape[0], step, weights, work, counters, begin, end)
+    count = path.shape[0]
+    if not prove:
+        count = skip_corners(code, rows, count, step, weights, work, counters, begin, end)
     empty = 0
     for _ in range(tries):
         if count < 3 or empty == EMPTY_TRIES:
@@ -73,7 +81,9 @@ def cut(code, path, step, weights, tries, random, seed, work, counters):  # type
             square += (end[k] - begin[k]) ** 2
         if i == j or math.sqrt(square) > (1.0 - LEAST_GAIN) * abs(second - first):
             continue
-        if is_free_onwards(code, begin, end, step, weights, work, counters):
+        if is_free_onwards(code, begin, end, step, weights, work, counters) and (
+            not prove or first_uncertain(code, ends, fine_weights, reaches, slack, work, counters) < 0
+        ):
             count, empty = replace_between(rows, count, i, j, begin, end), 0
     return rows[:count].copy()
 
