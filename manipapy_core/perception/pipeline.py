@@ -26,12 +26,14 @@ from .shapes.labels import Detector, label_clusters
 from .shapes.subthreshold import find_subthreshold_objects
 from .stereo.camera import StereoModel
 from .stereo.disparity import MatcherSettings
-from .stereo.frames import Frame, StereoPair
+from .stereo.frames import DepthImage, Frame, StereoPair
 from .stereo.to_points import MeasuredPoints, PointSource, StageLog
 from .tracking.line_of_sight import LineOfSight
 from .tracking.obstacle import Obstacle
 from .tracking.tracker import Tracker
 
+SURFACE_PIXELS = 4
+"""A voxel of a depth camera with this many pixels is no outlier."""
 UNUSABLE = frozenset({Reason.DARK, Reason.BRIGHT, Reason.FLAT, Reason.FEW_PIXELS})
 """Reasons to discard the points of a stereo pair; those of a depth camera are few, but measured."""
 
@@ -167,7 +169,11 @@ class PerceptionPipeline:
         if self._planes.tilt is not None:
             log.reasons.append(Reason.TILTED)
         if np.isfinite(settings.outlier_deviations):
-            chosen = chosen[inliers(voxels.xyz[chosen], deviations=settings.outlier_deviations)]
+            near = inliers(voxels.xyz[chosen], deviations=settings.outlier_deviations)
+            if isinstance(frame, DepthImage):
+                # The visible edge of a half-hidden object has few neighbours, but more pixels than noise in the air.
+                near |= voxels.counts[chosen] >= SURFACE_PIXELS
+            chosen = chosen[near]
             log.stage("outliers", len(chosen), None)
         clusters, labels = self._cluster(voxels, chosen, planes, viewpoint, measured)
         kept = labels >= 0

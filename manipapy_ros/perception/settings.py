@@ -32,7 +32,7 @@ LIVE_PARAMETERS = (
     Param("stereo.left_right_tolerance", 1.0, "Tolerance of the left-right check [pixels]", minimum=0.0, maximum=10.0),
     Param("stereo.cross_check", False, "Match from right to left as well; rejects half-occluded pixels"),
     Param("stereo.texture_threshold", 1.0, "Minimum gradient that is matched [grey values]", minimum=0.0, maximum=50.0),
-    Param("stereo.max_residual", 10.0, "Matches where the images differ more are rejected [grey values]; for images "
+    Param("stereo.max_residual", 12.0, "Matches where the images differ more are rejected [grey values]; for images "
           "from 440 columns on", minimum=0.1, maximum=255.0),
     Param("stereo.sigma", 0.2, "Standard deviation of a disparity [pixels]", minimum=0.01, maximum=5.0),
     Param("depth_noise", 0.0014, "Standard deviation of a depth camera at 1 m, the part that grows with the square of "

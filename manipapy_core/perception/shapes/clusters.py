@@ -163,17 +163,20 @@ def _parts(
 ) -> list[tuple[NDArray[np.intp], Cluster]]:
     """The objects that a cluster consists of: indices and shape of each; all points remain in one of them."""
     numbers = convex_parts(whole, line_of_sight, min_points=min_points)
+    if not numbers.any():
+        return [(members, cluster)]
     shapes = [bounded(whole.select(numbers == part)) for part in range(int(numbers.max()) + 1)]
     kept = [part for part, shape in enumerate(shapes) if plausible(shape)]
     if len(kept) < 2:
         return [(members, cluster)]
-    for part in range(len(shapes)):
-        if part not in kept:
-            # Noise between objects is not dropped, since it is covered without the split: each point to its neighbour.
-            stray, others = np.flatnonzero(numbers == part), np.flatnonzero(np.isin(numbers, kept))
-            apart = whole.xyz[stray][:, None] - whole.xyz[others]
-            numbers[stray] = numbers[others[np.einsum("ijk,ijk->ij", apart, apart).argmin(axis=1)]]
-    return [(members[numbers == part], bounded(whole.select(numbers == part))) for part in kept]
+    known = np.isin(numbers, kept)
+    if not known.all():
+        # Noise between objects is not dropped, since it is covered without the split: each point to its neighbour.
+        stray, others = np.flatnonzero(~known), np.flatnonzero(known)
+        apart = whole.xyz[stray][:, None] - whole.xyz[others]
+        numbers[stray] = numbers[others[np.einsum("ijk,ijk->ij", apart, apart).argmin(axis=1)]]
+        shapes = [bounded(whole.select(numbers == part)) if part in kept else cluster for part in range(len(shapes))]
+    return [(members[numbers == part], shapes[part]) for part in kept]
 
 
 def bounding_shape(

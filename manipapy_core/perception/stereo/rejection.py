@@ -15,33 +15,23 @@ STEPPED_SHARE = 0.7
 """... so that only this share of the allowed residual is allowed."""
 NOISY_RESIDUALS = 2.5
 """At least this multiple of the median residual of a frame is allowed: noise differs everywhere."""
-PLAIN_SIZE = (9, 17)
-"""Rows and columns of the smallest area without texture that is rejected; across smaller ones the matcher carries the
-disparities of their borders, and wrong ones are found by their residual ..."""
-PLAIN_SHARE = 0.3
-"""... unless the gradient is below this share of the threshold."""
 AVERAGED_GRADIENT = 1.2
 """Ratio of the mean gradient between averaged columns, which are farther apart, to that of the image."""
 
 
-def smooth_areas(image: GrayImage, threshold: float, *, averaged: bool, checked: bool) -> NDArray[np.bool_]:
+def smooth_areas(image: GrayImage, threshold: float, *, averaged: bool) -> NDArray[np.bool_]:
     """Where the gradient along the rows is too small for matching.
 
     Args:
         image: The left image of the search.
         threshold: Minimum mean gradient between neighbouring columns [grey values].
         averaged: Whether the columns of the search are averaged ones.
-        checked: Whether the residuals of the matches are checked as well, see `disagreeing`.
     """
     cv2 = opencv()
     gradient = np.zeros_like(image)
     gradient[:, 1:] = cv2.absdiff(np.ascontiguousarray(image[:, 1:]), np.ascontiguousarray(image[:, :-1]))
     mean = cv2.boxFilter(gradient, cv2.CV_32F, (5, 5))
-    least = threshold * (AVERAGED_GRADIENT if averaged else 1.0)
-    smooth = (mean < least).astype(np.uint8)
-    if checked:
-        smooth = cv2.morphologyEx(smooth, cv2.MORPH_OPEN, np.ones(PLAIN_SIZE, np.uint8))
-        smooth |= mean < PLAIN_SHARE * least
+    smooth = (mean < threshold * (AVERAGED_GRADIENT if averaged else 1.0)).astype(np.uint8)
     # Blocks at the border of a smooth area contain only its edge, and smear it.
     return np.asarray(cv2.dilate(smooth, np.ones((3, 5), np.uint8)), dtype=np.bool_)
 
