@@ -23,6 +23,7 @@ from .settings import PerceptionSettings
 from .shapes.cluster import Cluster
 from .shapes.clusters import ClusterSettings, find_clusters
 from .shapes.labels import Detector, label_clusters
+from .shapes.splitting import convex_parts
 from .shapes.subthreshold import find_subthreshold_objects
 from .stereo.camera import StereoModel
 from .stereo.disparity import MatcherSettings
@@ -307,7 +308,7 @@ def _warm_up_images(body: RobotBody | None) -> None:
 
 
 def _warm_up_clusters() -> None:
-    """Cluster a cube on a table, since the noise images contain none."""
+    """Cluster and split a cube on a table, since the noise images contain none."""
     rows = np.arange(0.0, 0.05, 0.01)
     xyz = np.stack(np.meshgrid(rows, rows, rows + 0.01), axis=-1).reshape(-1, 3).astype(np.float32)
     voxels = Voxels(xyz, np.full(len(xyz), 0.002, np.float32), np.full(len(xyz), 4, np.int32), 0.01)
@@ -318,3 +319,5 @@ def _warm_up_clusters() -> None:
     find_clusters(
         voxels, ClusterSettings(), planes=(table,), viewpoint=T[:3, 3], line_of_sight=line_of_sight, blur=0.02
     )
+    # An image without depth in front of anything: every chord is free, so that the whole search runs.
+    convex_parts(voxels, LineOfSight(np.full((60, 80), np.inf, np.float32), K, T))

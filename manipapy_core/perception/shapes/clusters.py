@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,7 +23,7 @@ from .cluster import Cluster
 from .hidden_space import extended_in_box, extended_to_support, is_free_below, support_of
 from .padding import DEFAULT_PADDING, PaddingSettings
 from .solids import fit_solid
-from .splitting import convex_parts
+from .splitting import object_parts
 
 EDGE_ARTEFACT_STD = 0.006
 """Horizontal standard deviation [m] of points that are no wider than two centimetres."""
@@ -132,7 +132,7 @@ def find_clusters(
             continue
         parts = [(members, cluster)]
         if settings.split and line_of_sight is not None:
-            parts = _parts(members, cluster, whole, line_of_sight, settings.min_points, first, plausible)
+            parts = object_parts(members, cluster, whole, line_of_sight, settings.min_points, first, plausible)
         for own, cluster in parts:
             if cluster.standing and line_of_sight is not None:
                 solid = as_solid(cluster, line_of_sight, blur)
@@ -150,33 +150,6 @@ def _is_plausible(
     if cluster.size.max() < settings.min_size or (thin and len(cluster.points) < 2 * settings.min_points):
         return False  # a cable has more points than an edge artefact
     return not (cluster.standing and cluster.size[2] < cluster.min_height)  # within the noise of the plane
-
-
-def _parts(
-    members: NDArray[np.intp],
-    cluster: Cluster,
-    whole: Voxels,
-    line_of_sight: LineOfSight,
-    min_points: int,
-    bounded: Callable[[Voxels], Cluster],
-    plausible: Callable[[Cluster], bool],
-) -> list[tuple[NDArray[np.intp], Cluster]]:
-    """The objects that a cluster consists of: indices and shape of each; all points remain in one of them."""
-    numbers = convex_parts(whole, line_of_sight, min_points=min_points)
-    if not numbers.any():
-        return [(members, cluster)]
-    shapes = [bounded(whole.select(numbers == part)) for part in range(int(numbers.max()) + 1)]
-    kept = [part for part, shape in enumerate(shapes) if plausible(shape)]
-    if len(kept) < 2:
-        return [(members, cluster)]
-    known = np.isin(numbers, kept)
-    if not known.all():
-        # Noise between objects is not dropped, since it is covered without the split: each point to its neighbour.
-        stray, others = np.flatnonzero(~known), np.flatnonzero(known)
-        apart = whole.xyz[stray][:, None] - whole.xyz[others]
-        numbers[stray] = numbers[others[np.einsum("ijk,ijk->ij", apart, apart).argmin(axis=1)]]
-        shapes = [bounded(whole.select(numbers == part)) if part in kept else cluster for part in range(len(shapes))]
-    return [(members[numbers == part], shapes[part]) for part in kept]
 
 
 def bounding_shape(

@@ -14,6 +14,8 @@ holes keep objects together. Two objects of one height with flush faces have no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,7 @@ from ...typing import Array
 from ..points.cell_grid import cell_grid, first_of_cells, runs_around
 from ..points.voxels import Voxels
 from ..tracking.line_of_sight import LineOfSight
+from .cluster import Cluster
 
 MIN_CHORD, MAX_CHORD = 0.018, 0.05
 """Lengths of the chords [m]."""
@@ -77,6 +80,46 @@ def convex_parts(voxels: Voxels, line_of_sight: LineOfSight, *, min_points: int 
     parts, _ = _renumbered(parts)
     whole[order] = parts
     return whole
+
+
+def object_parts(
+    members: NDArray[np.intp],
+    cluster: Cluster,
+    whole: Voxels,
+    line_of_sight: LineOfSight,
+    min_points: int,
+    bounded: Callable[[Voxels], Cluster],
+    plausible: Callable[[Cluster], bool],
+) -> list[tuple[NDArray[np.intp], Cluster]]:
+    """The objects that a cluster consists of; all its points remain in one of them.
+
+    Args:
+        members: Indices of its points.
+        cluster: Its shape.
+        whole: Its points.
+        line_of_sight: Depth image of the same frame.
+        min_points: See `convex_parts`.
+        bounded: Gives the shape of points.
+        plausible: Whether a shape is an object.
+
+    Returns:
+        Indices and shape of each.
+    """
+    numbers = convex_parts(whole, line_of_sight, min_points=min_points)
+    if not numbers.any():
+        return [(members, cluster)]
+    shapes = [bounded(whole.select(numbers == part)) for part in range(int(numbers.max()) + 1)]
+    kept = [part for part, shape in enumerate(shapes) if plausible(shape)]
+    if len(kept) < 2:
+        return [(members, cluster)]
+    known = np.isin(numbers, kept)
+    if not known.all():
+        # Noise between objects is not dropped, since it is covered without the split: each point to its neighbour.
+        stray, others = np.flatnonzero(~known), np.flatnonzero(known)
+        apart = whole.xyz[stray][:, None] - whole.xyz[others]
+        numbers[stray] = numbers[others[np.einsum("ijk,ijk->ij", apart, apart).argmin(axis=1)]]
+        shapes = [bounded(whole.select(numbers == part)) if part in kept else cluster for part in range(len(shapes))]
+    return [(members[numbers == part], shapes[part]) for part in kept]
 
 
 def _patches(xyz: Array) -> tuple[NDArray[np.int64], int]:
