@@ -34,13 +34,15 @@ HIDDEN_WEIGHT, UNKNOWN_WEIGHT = 0.3, 0.05
 """Weight of chords behind a surface, and without a measurement; that of chords in a surface is 1."""
 PATCH = 0.02
 """Edge of the patches that are merged [m]; larger ones where there would be more than `MAX_PATCHES`."""
-MAX_PATCHES = 160
+MAX_PATCHES = 100
 MIN_FREE_SHARE = 0.3
 """Parts with this share of free chords between them are different objects ..."""
 MIN_FREE = 8.0
 """... if there are at least this many free chords."""
 SWEEPS = 4
 """How often all points choose their part again."""
+EVERY_CHORD = 200
+"""Larger clusters [points] have more chords than needed: every second one votes."""
 MAX_POINTS = 4000
 """Larger clusters are no objects to be picked, and are not split."""
 
@@ -147,12 +149,14 @@ def _chords(xyz, optical, margin, keys, along, scale, depth):  # type: ignore[no
     rows, columns = depth.shape
     home, runs, begins, finish = runs_around(keys, along, first_of_cells(keys))
     shortest, longest = MIN_CHORD * MIN_CHORD, MAX_CHORD * MAX_CHORD
-    count = 0
+    count, skipped = 0, 1 if n > EVERY_CHORD else 0
     ends, weights = np.empty((1024, 2), np.int32), np.empty((1024, 2), np.float32)
     for i in range(n):
         h = home[i]
         for run in range(runs[h]):
             for j in range(max(begins[h, run], i + 1), finish[h, run]):
+                if (i ^ j) & skipped:
+                    continue
                 dx, dy, dz = xyz[i, 0] - xyz[j, 0], xyz[i, 1] - xyz[j, 1], xyz[i, 2] - xyz[j, 2]
                 square = dx * dx + dy * dy + dz * dz
                 if square < shortest or square > longest:
