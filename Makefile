@@ -22,7 +22,7 @@ bin := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup lock test test-all test-pythons test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
 	bench-planning bench-polytope \
-	bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs notebooks sim \
+	bench-constrained bench-servo bench-reach bench-perception bench-stereo bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs notebooks sim \
 	clean distclean
 
 help:
@@ -32,7 +32,7 @@ help:
 	@echo "make test-faults  faults against real processes, judged by the physics; writes docs/faults.md"
 	@echo "make fuzz        broken descriptions, meshes, maps, caches, commands and messages; FUZZ_SECONDS=600"
 	@echo "make soak        random goals, obstacles and killed nodes; HOURS=1; writes docs/soak.md"
-	@echo "make images      real images for some tests of perception, from Debian's opencv-doc"
+	@echo "make images      real images for some tests of perception, from Debian's opencv-doc and scikit-image"
 	@echo "make lint        ruff check, ruff format --check, mypy"
 	@echo "make architecture  draws docs/architecture.md from the import graph and prints its numbers"
 	@echo "make docs        the documentation site, in build/docs/index.html, from an environment of its own"
@@ -40,6 +40,7 @@ help:
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
 	@echo "make bench-derivatives, bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
 	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
+	@echo "make bench-stereo  disparities of real pairs beside OpenCV's SGBM_3WAY; make images gets the pairs"
 	@echo "make bench-eyes  depth images with the noise of a real camera: what the obstacles cover, beside the plain way"
 	@echo "make bench-hand-eye  hand-eye calibration on rendered boards with pixel noise, both set-ups"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
@@ -142,6 +143,10 @@ bench-perception:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/perception.py
 
+bench-stereo: images
+	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
+	$(bin)/python benchmarks/stereo_pairs.py $(ARGS)
+
 bench-eyes:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/eyes.py
@@ -160,7 +165,7 @@ bench-nodes:
 	$(bin)/python benchmarks/capability_node.py
 	$(bin)/python benchmarks/servo_latency.py
 
-bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes
+bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-stereo bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes
 
 # make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 adds the box to the planner's world
 # instead of detecting it with cameras; VIEWER=1 adds a web page that shows everything; SIMULATOR=pybullet takes the

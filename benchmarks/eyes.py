@@ -10,6 +10,9 @@ A measured point of an object counts as covered if it lies in a hull of that fra
 included. An object is lost in a frame if less than half of its points are covered. An obstacle floats if its hull ends
 more than 2 cm above the table. A phantom is an obstacle without a point of an object. Times are CPU milliseconds of the
 calling thread, medians; those of the stereo pair are on the simulated table of `make bench-perception`.
+
+Pairs of the same objects, 2 cm apart or touching, are told apart if most of each is in a cluster of its own, in the
+first frame. Pairs of which one is hardly visible (fewer than 150 pixels) are not counted.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ from report import Report
 
 # The scenes of the tests: their package comes before the benchmark of the same name.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test"))
+
+from eyes_pairs import pair_apart, told_apart
 
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import ConvexMesh
@@ -82,6 +87,17 @@ class PlainPipeline:
     """Voxel grid, RANSAC, DBSCAN."""
 
     def run(self, frame: DepthImage) -> dict[int, ConvexMesh]:
+        cells, labels = self.cluster(frame)
+        hulls = {}
+        for label in range(labels.max(initial=-1) + 1):
+            own = cells[labels == label]
+            if len(own) >= SETTINGS.clusters.min_points:
+                corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+                hulls[label] = ConvexMesh((own[:, None] + 0.0075 * corners).reshape(-1, 3))
+        return hulls
+
+    def cluster(self, frame: DepthImage) -> tuple[np.ndarray, np.ndarray]:
+        """Points without the plane, and their labels."""
         from sklearn.cluster import DBSCAN
 
         points = points_of(frame, np.isfinite(frame.depth))
@@ -89,14 +105,7 @@ class PlainPipeline:
         cells = numpy_voxel_means(points, SETTINGS.voxel_size)
         cells = cells[~self._plane(cells)]
         chosen = SETTINGS.clusters
-        labels = DBSCAN(eps=chosen.eps, min_samples=chosen.min_samples).fit_predict(cells)
-        hulls = {}
-        for label in range(labels.max(initial=-1) + 1):
-            own = cells[labels == label]
-            if len(own) >= chosen.min_points:
-                corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-                hulls[label] = ConvexMesh((own[:, None] + 0.0075 * corners).reshape(-1, 3))
-        return hulls
+        return cells, DBSCAN(eps=chosen.eps, min_samples=chosen.min_samples).fit_predict(cells)
 
     def _plane(self, cells: np.ndarray, threshold: float = 0.01, tries: int = 120) -> np.ndarray:
         random, best = np.random.default_rng(0), np.zeros(len(cells), np.bool_)
@@ -110,26 +119,35 @@ class PlainPipeline:
         return best
 
 
+def random_object(random: np.random.Generator) -> Solid:
+    """A can, ball, flat tool or box at the origin."""
+    kind, turn, at = random.integers(0, 5), random.uniform(-3.1, 3.1), (0.0, 0.0)
+    if kind == 0:
+        return can(random.uniform(0.04, 0.1), random.uniform(0.06, 0.22), at)
+    if kind == 1:
+        return ball(random.uniform(0.045, 0.1), at)
+    if kind == 2:
+        return box((random.uniform(0.1, 0.18), random.uniform(0.02, 0.035), random.uniform(0.01, 0.014)), at, turn)
+    return box(random.uniform([0.04, 0.04, 0.03], [0.14, 0.14, 0.22]), at, turn)
+
+
 def random_objects(random: np.random.Generator) -> list[Solid]:
     """Three to seven objects on the table, none closer than `GAP` to another."""
     found: list[tuple[Solid, np.ndarray, float]] = []
     for _ in range(200):
-        at = random.uniform([-0.32, -0.24], [0.32, 0.24])
-        kind, turn = random.integers(0, 5), random.uniform(-3.1, 3.1)
-        if kind == 0:
-            solid = can(random.uniform(0.04, 0.1), random.uniform(0.06, 0.22), at)
-        elif kind == 1:
-            solid = ball(random.uniform(0.045, 0.1), at)
-        elif kind == 2:
-            solid = box((random.uniform(0.1, 0.18), random.uniform(0.02, 0.035), random.uniform(0.01, 0.014)), at, turn)
-        else:
-            solid = box(random.uniform([0.04, 0.04, 0.03], [0.14, 0.14, 0.22]), at, turn)
+        at, solid = random.uniform([-0.32, -0.24], [0.32, 0.24]), random_object(random)
+        solid.T[:2, 3] = at
         radius = 0.5 * float(np.linalg.norm(solid.size[:2]))
         if all(np.linalg.norm(at - other) > GAP + radius + wide for _, other, wide in found):
             found.append((solid, at, radius))
         if len(found) == 3 + random.integers(0, 5):
             break
     return [solid for solid, _, _ in found]
+
+
+def random_view(random: np.random.Generator, above: bool) -> np.ndarray:
+    elevation = random.uniform(1.45, math.pi / 2) if above else random.uniform(0.6, 1.1)
+    return camera_at(random.uniform(0.65, 1.0), elevation, random.uniform(-3.1, 3.1))
 
 
 def depth_frames(report: Report, scenes: int, frames: int) -> None:
@@ -139,8 +157,7 @@ def depth_frames(report: Report, scenes: int, frames: int) -> None:
     for scene in range(scenes):
         random = np.random.default_rng([22, scene])
         world, above = DepthScene(random_objects(random)), scene % 2 == 0
-        elevation = random.uniform(1.45, math.pi / 2) if above else random.uniform(0.6, 1.1)
-        T = camera_at(random.uniform(0.65, 1.0), elevation, random.uniform(-3.1, 3.1))
+        T = random_view(random, above)
         ours, plain = PerceptionPipeline(settings=SETTINGS), PlainPipeline()
         shown = world.truth(T)[1]
         cut_off = set(np.concatenate([shown[0], shown[-1], shown[:, 0], shown[:, -1]]).tolist())
@@ -188,6 +205,37 @@ def depth_frames(report: Report, scenes: int, frames: int) -> None:
     report.promise("CPU per depth frame", {"": float(np.median(ours.milliseconds))}, 25.0, at_least=False, unit="ms")
 
 
+def close_pairs(report: Report, count: int) -> None:
+    report.heading(f"Two objects, {count} pairs each, half of them from above")
+    rows, shares, covered = [], {}, []
+    for name, gap in (("2 cm apart", 0.02), ("touching", 0.0)):
+        apart, more, seen = {"manipapy": 0, "plain": 0}, {"manipapy": 0, "plain": 0}, 0
+        for number in range(count):
+            random = np.random.default_rng([23, number])
+            world, T = DepthScene(pair_apart(random, gap, random_object)), random_view(random, number % 2 == 0)
+            frame, labels = world.frame(T, 2000 + number)
+            objects = [points_of(frame, labels == k) for k in range(2)]
+            if min(map(len, objects)) < MIN_PIXELS:
+                continue
+            seen += 1
+            result = PerceptionPipeline(settings=SETTINGS).feed(frame)
+            covered.append(float(inside(np.concatenate(objects), list(hulls_of(result.covered).values())).mean()))
+            for by, clusters in (
+                ("manipapy", (result.voxels.xyz, result.labels)),
+                ("plain", PlainPipeline().cluster(frame)),
+            ):
+                found, extra = told_apart(*clusters, objects)
+                apart[by] += found
+                more[by] += extra
+        for by in apart:
+            rows.append([by, name, f"{apart[by]} of {seen}", f"{100 * apart[by] / seen:.1f}", f"{more[by]}"])
+        shares[name] = 100 * apart["manipapy"] / seen
+    report.table(["pipeline", "objects", "told apart", "%", "clusters too many"], rows)
+    report.measurements["pairs"] = rows
+    report.promise("objects 2 cm apart told apart", {"": shares["2 cm apart"]}, 90.0, at_least=True, unit="%")
+    report.promise("points of close objects covered, worst", {"": 100 * min(covered)}, 99.8, at_least=True, unit="%")
+
+
 def stereo_pair(report: Report, rounds: int) -> None:
     from perception_scene import render
 
@@ -226,6 +274,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenes", type=int, default=60)
     parser.add_argument("--frames", type=int, default=4)
+    parser.add_argument("--pairs", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path, metavar="FILE")
     chosen = parser.parse_args()
@@ -234,6 +283,8 @@ def main() -> int:
     names = ("numpy", "numba", "opencv-python-headless", "scikit-learn", "scipy")
     print(", ".join(f"{name} {version_of(name)}" for name in names))
     depth_frames(report, chosen.scenes, chosen.frames)
+    if chosen.pairs:
+        close_pairs(report, chosen.pairs)
     if chosen.rounds:
         import cv2
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Gets the stereo pair with measured depth and the chessboards that test/perception reads, out of Debian's package
-# opencv-doc, into build/images. They are not part of this project. Where there is no apt, or it cannot reach its
-# packages, this prints so and exits with 0: the tests that need them are skipped with the same reason.
+# Gets the images that test/perception and benchmarks/stereo_pairs.py read into build/images: a stereo pair with measured
+# depth and the chessboards of Debian's package opencv-doc, and a second pair of scikit-image 0.15. They are not part of
+# this project. Where apt or pip is missing, or cannot reach its packages, this prints so and exits with 0: the tests
+# that need them are skipped with the same reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +14,30 @@ say() { printf '[images] %s\n' "$*"; }
 
 # fetch FOLDER: the package as a file there; needs no root, only lists of packages.
 fetch() { (cd "$1" && timeout "$WAIT" apt-get download -q "$PACKAGE" >/dev/null 2>&1); }
+
+# The pair of scikit-image: later releases do not carry it. A wheel is an archive; nothing of it is installed.
+fetch_motorcycle() {
+  [ ! -f "$FOLDER/motorcycle_disp.npz" ] || return 0
+  local wheels python=${PYTHON:-python3}
+  [ ! -x "${VENV:-.venv}/bin/python" ] || python="${VENV:-.venv}/bin/python"
+  wheels=$(mktemp -d)
+  if timeout "$WAIT" "$python" -m pip download -q --no-deps --only-binary :all: --python-version 3.7 \
+    --platform manylinux1_x86_64 -d "$wheels" scikit-image==0.15.0 >/dev/null 2>&1; then
+    mkdir -p "$FOLDER"
+    "$python" - "$wheels"/*.whl "$FOLDER" <<'END' || true
+import pathlib, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if "/data/motorcycle" in name:
+            (pathlib.Path(sys.argv[2]) / pathlib.Path(name).name).write_bytes(wheel.read(name))
+END
+    say "motorcycle pair in $FOLDER"
+  else
+    say "pip does not get scikit-image 0.15.0; the tests with its pair are skipped"
+  fi
+  rm -rf "$wheels"
+}
+fetch_motorcycle
 
 for known in /usr/share/doc/opencv-doc/examples/data "$FOLDER"; do
   if [ -f "$known/aloeGT.png" ]; then

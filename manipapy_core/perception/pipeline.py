@@ -23,15 +23,18 @@ from .settings import PerceptionSettings
 from .shapes.cluster import Cluster
 from .shapes.clusters import ClusterSettings, find_clusters
 from .shapes.labels import Detector, label_clusters
+from .shapes.splitting import convex_parts
 from .shapes.subthreshold import find_subthreshold_objects
 from .stereo.camera import StereoModel
 from .stereo.disparity import MatcherSettings
-from .stereo.frames import Frame, StereoPair
+from .stereo.frames import DepthImage, Frame, StereoPair
 from .stereo.to_points import MeasuredPoints, PointSource, StageLog
 from .tracking.line_of_sight import LineOfSight
 from .tracking.obstacle import Obstacle
 from .tracking.tracker import Tracker
 
+SURFACE_PIXELS = 4
+"""A voxel of a depth camera with this many pixels is no outlier."""
 UNUSABLE = frozenset({Reason.DARK, Reason.BRIGHT, Reason.FLAT, Reason.FEW_PIXELS})
 """Reasons to discard the points of a stereo pair; those of a depth camera are few, but measured."""
 
@@ -167,7 +170,11 @@ class PerceptionPipeline:
         if self._planes.tilt is not None:
             log.reasons.append(Reason.TILTED)
         if np.isfinite(settings.outlier_deviations):
-            chosen = chosen[inliers(voxels.xyz[chosen], deviations=settings.outlier_deviations)]
+            near = inliers(voxels.xyz[chosen], deviations=settings.outlier_deviations)
+            if isinstance(frame, DepthImage):
+                # The visible edge of a half-hidden object has few neighbours, but more pixels than noise in the air.
+                near |= voxels.counts[chosen] >= SURFACE_PIXELS
+            chosen = chosen[near]
             log.stage("outliers", len(chosen), None)
         clusters, labels = self._cluster(voxels, chosen, planes, viewpoint, measured)
         kept = labels >= 0
@@ -301,7 +308,7 @@ def _warm_up_images(body: RobotBody | None) -> None:
 
 
 def _warm_up_clusters() -> None:
-    """Cluster a cube on a table, since the noise images contain none."""
+    """Cluster and split a cube on a table, since the noise images contain none."""
     rows = np.arange(0.0, 0.05, 0.01)
     xyz = np.stack(np.meshgrid(rows, rows, rows + 0.01), axis=-1).reshape(-1, 3).astype(np.float32)
     voxels = Voxels(xyz, np.full(len(xyz), 0.002, np.float32), np.full(len(xyz), 4, np.int32), 0.01)
@@ -312,3 +319,5 @@ def _warm_up_clusters() -> None:
     find_clusters(
         voxels, ClusterSettings(), planes=(table,), viewpoint=T[:3, 3], line_of_sight=line_of_sight, blur=0.02
     )
+    # An image without depth in front of anything: every chord is free, so that the whole search runs.
+    convex_parts(voxels, LineOfSight(np.full((60, 80), np.inf, np.float32), K, T))

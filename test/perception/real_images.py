@@ -1,9 +1,13 @@
-"""Images of Debian's package opencv-doc: a stereo pair with ground truth, and chessboards; not part of this project."""
+"""Real images that are not part of this project: stereo pairs with ground truth, and chessboards.
+
+They come from Debian's package opencv-doc, and one pair from scikit-image 0.15.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDERS = [
@@ -20,3 +24,12 @@ def read(name: str):
         if (folder / name).is_file():
             return cv2.imread(str(folder / name), 0)
     pytest.skip(f"no {name} here: run make images, or apt-get install opencv-doc")
+
+
+def stored(name: str):
+    """The array in a file of NumPy, or the test is skipped."""
+    for folder in FOLDERS:
+        if (folder / name).is_file():
+            with np.load(folder / name) as file:
+                return file[file.files[0]]
+    pytest.skip(f"no {name} here: run make images")

@@ -244,6 +244,7 @@ def test_reason_names_the_stage_that_removed_all_points():
         lambda: MatcherSettings(block_size=4),
         lambda: MatcherSettings(sigma=0.0),
         lambda: MatcherSettings(uniqueness_ratio=-1),
+        lambda: MatcherSettings(max_residual=0.0),
         lambda: PlaneSettings(distance_threshold=0.0),
         lambda: PlaneSettings(max_tilt=3.0),
         lambda: ClusterSettings(eps=0.0),

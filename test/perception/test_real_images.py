@@ -15,7 +15,9 @@ from manipapy_core.perception import (
     Rectifier,
     StereoModel,
 )
-from perception.real_images import read
+from perception.real_images import read, stored
+
+cv2 = pytest.importorskip("cv2", reason="stereo vision needs OpenCV: pip install 'manipapy[perception]'")
 
 FOCAL, BASELINE = 3740.0, 0.16
 """Of the aloe pair at full size, from the Middlebury dataset [pixels, m]; only their product matters here."""
@@ -50,6 +52,53 @@ def test_cross_check_reduces_wrong_pixels():
     checked, known = matched(cross_check=True)
     assert np.mean(checked > 2.0) < np.mean(plain > 2.0)
     assert known.mean() > 0.55
+
+
+def aloe_pair(width):
+    left, right, truth = read("aloeL.jpg"), read("aloeR.jpg"), read("aloeGT.png").astype(np.float32)
+    size = (width, round(left.shape[0] * width / left.shape[1]))
+    truth = cv2.resize(np.where(truth > 0, truth, np.nan), size, interpolation=cv2.INTER_NEAREST)
+    left, right = (cv2.resize(image, size, interpolation=cv2.INTER_AREA) for image in (left, right))
+    return left, right, truth * np.float32(width / 1282)
+
+
+def motorcycle_pair(width):
+    truth = stored("motorcycle_disp.npz")
+    left, right = read("motorcycle_left.png"), read("motorcycle_right.png")
+    scale, size = width / left.shape[1], (width, round(left.shape[0] * width / left.shape[1]))
+    truth = np.where(np.isfinite(truth) & (truth > 0), truth, np.nan).astype(np.float32)
+    left, right = (cv2.resize(image, size, interpolation=cv2.INTER_AREA) for image in (left, right))
+    return left, right, cv2.resize(truth, size, interpolation=cv2.INTER_NEAREST) * np.float32(scale)
+
+
+@pytest.mark.parametrize("pair", [aloe_pair, motorcycle_pair])
+def test_no_more_gross_errors_than_opencv(pair):
+    """At the size that the pipeline matches; `benchmarks/stereo_pairs.py` also has the times."""
+    left, right, truth = pair(640)
+    height, width = left.shape
+    lowest = max(int(np.nanmin(truth)) - 3, 2) // 2 * 2
+    count = 32 * int(np.ceil((np.nanmax(truth) + 4 - lowest) / 32))
+    peer = cv2.StereoSGBM_create(lowest, count, 3, 72, 288, 1, 31, 10, 100, 2, cv2.StereoSGBM_MODE_SGBM_3WAY)
+    reference = peer.compute(left, right).astype(np.float32) / 16.0
+    reference[reference < lowest] = np.nan
+    product = FOCAL * BASELINE
+    settings = MatcherSettings(
+        min_depth=product / (lowest + count - 1),
+        max_depth=product / lowest,
+        max_search_depth=product / lowest,
+        texture_threshold=0.25,  # images with little noise
+        uniqueness_ratio=25,
+        max_residual=10.0,
+    )
+    stereo = StereoModel.ideal(width, height, FOCAL, FOCAL, width / 2, height / 2, BASELINE)
+    ours = Matcher(stereo, settings).match(left, right).full_size(height)
+    shares, gross = [], []
+    for values in (ours, reference):
+        error = np.abs(values - truth)[np.isfinite(truth)]
+        shares.append(np.isfinite(error).mean())
+        gross.append(np.mean(error[np.isfinite(error)] > 2.0))
+    assert gross[0] <= gross[1]
+    assert shares[0] >= 0.85 * shares[1]
 
 
 @pytest.fixture(scope="module")

@@ -223,3 +223,37 @@ def test_odd_number_of_columns():
 def test_invalid_column_steps_are_rejected(step):
     with pytest.raises(InputError, match="column_step"):
         MatcherSettings(column_step=step)
+
+
+def two_walls():
+    """Images of a textured wall with a plate in front of it, with noise, and the true disparities of the left one."""
+    random = np.random.default_rng(5)
+    waves = [cv2.GaussianBlur(random.normal(size=(150, 300)), (0, 0), 2.5) for _ in range(2)]
+    far, near = (np.clip(128 + 45 * wave / wave.std(), 0, 255).astype(np.uint8) for wave in waves)
+    truth = np.full((150, 200), 8.0, np.float32)
+    truth[40:110, 80:130] = 26.0
+    left, right = far[:, 10:210].copy(), far[:, 18:218].copy()
+    left[40:110, 80:130], right[40:110, 54:104] = near[40:110, 80:130], near[40:110, 80:130]
+    noisy = [np.clip(image + random.normal(0.0, 2.0, image.shape), 0, 255).astype(np.uint8) for image in (left, right)]
+    return *noisy, truth
+
+
+def test_matches_across_an_outline_are_rejected():
+    """What only one camera sees, and blocks with two objects, have no disparity at which the images agree."""
+    left, right, truth = two_walls()
+    wrong, known = {}, {}
+    for residual in (12.0, np.inf):
+        settings = MatcherSettings(min_depth=0.5, max_depth=5.0, column_step=2, max_residual=residual)
+        values = Matcher(PAIR, settings).match(left, right).values[:, 30:]
+        wrong[residual] = int(np.sum(np.abs(values - truth[:, 30:]) > 2.0))
+        known[residual] = float(np.isfinite(values).mean())
+    assert wrong[12.0] < 0.4 * wrong[np.inf]
+    assert known[12.0] > 0.9 * known[np.inf]
+
+
+def test_noisy_images_are_not_rejected_as_a_whole():
+    left, right = shifted_noise(14.0)
+    random = np.random.default_rng(0)
+    left, right = (np.clip(i + random.normal(0.0, 9.0, i.shape), 0, 255).astype(np.uint8) for i in (left, right))
+    found = Matcher(PAIR, MatcherSettings(min_depth=0.5, max_depth=5.0, column_step=2)).match(left, right)
+    assert np.isfinite(found.values[:, 30:]).mean() > 0.8

@@ -23,6 +23,7 @@ from .cluster import Cluster
 from .hidden_space import extended_in_box, extended_to_support, is_free_below, support_of
 from .padding import DEFAULT_PADDING, PaddingSettings
 from .solids import fit_solid
+from .splitting import object_parts
 
 EDGE_ARTEFACT_STD = 0.006
 """Horizontal standard deviation [m] of points that are no wider than two centimetres."""
@@ -57,6 +58,8 @@ class ClusterSettings:
     thickness of the plane."""
     standing_gap: float = 0.04
     """A cluster whose lowest point is at most this far above a plane [m] stands on it."""
+    split: bool = True
+    """Split clusters that consist of several convex objects, where a depth image shows it; see `splitting.py`."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.eps <= self.max_eps < math.inf:
@@ -106,35 +109,47 @@ def find_clusters(
     # Far voxels hold one pixel each: the radius must span a few of them and the noise.
     radius = np.minimum(settings.eps + settings.deviations * voxels.sigma, settings.max_eps)
     raw = dbscan(voxels.xyz, np.maximum(radius, 1.8 * voxels.cell), settings.min_samples)
+    bounded = partial(
+        bounding_shape,
+        settings=settings,
+        planes=planes,
+        up=up,
+        viewpoint=viewpoint,
+        free_space=line_of_sight if free_space is None else free_space,
+        padding=padding,
+    )
+    first = partial(bounded, balls=line_of_sight is None)
+    plausible = partial(_is_plausible, settings=settings, cell=voxels.cell, up=up, viewpoint=viewpoint)
     labels = np.full(len(raw), -1, np.int64)
     found: list[Cluster] = []
     for number in range(int(raw.max(initial=-1)) + 1):
-        members = raw == number
-        if np.count_nonzero(members) < settings.min_points:
+        members = np.flatnonzero(raw == number)
+        if len(members) < settings.min_points:
             continue
-        part = voxels.select(members)
-        bounded = partial(
-            bounding_shape,
-            part,
-            settings,
-            planes=planes,
-            up=up,
-            viewpoint=viewpoint,
-            free_space=line_of_sight if free_space is None else free_space,
-            padding=padding,
-        )
-        cluster = bounded(balls=line_of_sight is None)
-        thin = np.sort(cluster.size)[1] < 2.0 * voxels.cell or is_edge_artefact(cluster.points, up, viewpoint)
-        if cluster.size.max() < settings.min_size or (thin and len(cluster.points) < 2 * settings.min_points):
-            continue  # a cable has more points than an edge artefact
-        if cluster.standing and cluster.size[2] < cluster.min_height:
-            continue  # within the noise of the plane
-        if cluster.standing and line_of_sight is not None:
-            solid = as_solid(cluster, line_of_sight, blur)
-            cluster = bounded() if solid is None else solid
-        labels[members] = len(found)
-        found.append(cluster if viewpoint is None else with_far_side(cluster, viewpoint))
+        whole = voxels.select(members)
+        cluster = first(whole)
+        if not plausible(cluster):
+            continue
+        parts = [(members, cluster)]
+        if settings.split and line_of_sight is not None:
+            parts = object_parts(members, cluster, whole, line_of_sight, settings.min_points, first, plausible)
+        for own, cluster in parts:
+            if cluster.standing and line_of_sight is not None:
+                solid = as_solid(cluster, line_of_sight, blur)
+                cluster = bounded(voxels.select(own)) if solid is None else solid
+            labels[own] = len(found)
+            found.append(cluster if viewpoint is None else with_far_side(cluster, viewpoint))
     return tuple(found), labels
+
+
+def _is_plausible(
+    cluster: Cluster, settings: ClusterSettings, cell: float, up: ArrayLike, viewpoint: ArrayLike | None
+) -> bool:
+    """Whether a cluster is neither noise nor an edge artefact."""
+    thin = np.sort(cluster.size)[1] < 2.0 * cell or is_edge_artefact(cluster.points, up, viewpoint)
+    if cluster.size.max() < settings.min_size or (thin and len(cluster.points) < 2 * settings.min_points):
+        return False  # a cable has more points than an edge artefact
+    return not (cluster.standing and cluster.size[2] < cluster.min_height)  # within the noise of the plane
 
 
 def bounding_shape(

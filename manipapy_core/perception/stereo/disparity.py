@@ -18,16 +18,17 @@ from ...errors import InputError
 from .camera import StereoModel
 from .images import BadImage, GrayImage, opencv
 from .refine import refined
+from .rejection import disagreeing, smooth_areas
 
 FloatImage = NDArray[np.float32]
 
 FIXED_POINT = np.float32(1.0 / 16.0)
 """OpenCV returns disparities in sixteenths of a pixel."""
 MAX_DISPARITIES = 1024
+AVERAGED_ROWS, AVERAGED_COLUMNS = 360, 440
+"""Images with at least this many rows and columns are searched with both averaged in pairs."""
 MIN_WIDTH = 32
 """Smallest image width that is matched [pixels]."""
-AVERAGED_GRADIENT = 1.2
-"""Ratio of the mean gradient between averaged columns, which are farther apart, to that of the image."""
 
 
 class Method(enum.Enum):
@@ -54,19 +55,22 @@ class MatcherSettings:
     block_size: int = 3
     """Edge of the matched blocks [pixels], odd; BM uses at least 15."""
     row_step: int = 0
-    """Rows averaged into one before matching; 0: two from 400 rows on. The columns determine the precision."""
+    """Rows averaged into one before matching; 0: two from 360 rows on. The columns determine the precision."""
     column_step: int = 0
-    """Columns averaged into one for the search, 1 or 2; 0: two from 600 columns on. With two the search takes a third
+    """Columns averaged into one for the search, 1 or 2; 0: two from 440 columns on. With two the search takes a third
     of the time and is refined on all columns; objects narrower than about eight columns may be lost."""
     left_right_tolerance: float = 1.0
     """Tolerance of the left-right check [pixels]."""
     cross_check: bool = False
     """Match a second time from right to left: twice the time, rejects half-occluded pixels."""
-    uniqueness_ratio: int = 10
+    uniqueness_ratio: int = 15
     """Required cost margin between the best and the second-best match [%]."""
     texture_threshold: float = 1.0
     """Minimum mean gradient between neighbouring columns of the search [grey values]; smoother areas are rejected. The
-    noise of a real camera alone gives 1 or 2: raise it there."""
+    noise of a real camera alone gives 1 or 2: raise it there. With little noise 0.25 gives many more pixels."""
+    max_residual: float = 12.0
+    """Matches where the images differ by a larger standard deviation are rejected [grey values]; inf keeps all. For
+    averaged columns only."""
     speckle_size: int = 60
     """Smaller connected patches are rejected [pixels, of averaged rows]; 0 keeps all."""
     speckle_range: float = 1.0
@@ -88,6 +92,8 @@ class MatcherSettings:
         for name in ("left_right_tolerance", "uniqueness_ratio", "texture_threshold", "speckle_size", "speckle_range"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
+        if not self.max_residual > 0.0:
+            raise InputError(f"max_residual is {self.max_residual} grey values; give a positive number")
         if not 0.0 < self.sigma < 10.0:
             raise InputError(f"sigma is {self.sigma} pixels; give more than 0 and less than 10")
 
@@ -136,7 +142,7 @@ class Matcher:
             InputError: The images are too small for the range.
         """
         self.settings = MatcherSettings() if settings is None else settings
-        step = self.settings.row_step or (2 if stereo.height >= 400 else 1)
+        step = self.settings.row_step or (2 if stereo.height >= AVERAGED_ROWS else 1)
         self.row_step = step
         self.stereo = stereo if step == 1 else stereo.scaled(stereo.width, stereo.height // step)
         self._cropped = stereo.height // step * step
@@ -145,7 +151,7 @@ class Matcher:
             shortened = _with_height(stereo, self._cropped)
             self.stereo = shortened.scaled(stereo.width, self._cropped // step)
         self.full = stereo
-        self.column_step = self.settings.column_step or (2 if stereo.width >= 600 else 1)
+        self.column_step = self.settings.column_step or (2 if stereo.width >= AVERAGED_COLUMNS else 1)
         across = self.column_step
         self._lowest = math.floor(
             stereo.disparity_of(max(self.settings.max_search_depth, self.settings.max_depth)) / across
@@ -179,18 +185,18 @@ class Matcher:
                 raise BadImage(name, f"has shape {image.shape} of {image.dtype}", cure)
         left, right = self._reduced(left), self._reduced(right)
         narrow = self._narrowed(left)
-        raw = self._search(narrow, self._narrowed(right))
-        if self.column_step == 1:
+        raw, across = self._search(narrow, self._narrowed(right)), self.column_step
+        if across == 1:
             values = raw.astype(np.float32)
             values *= FIXED_POINT
             rejected = raw < self._lowest * 16
         else:
-            values = refined(left, right, raw, self._lowest, self.column_step)
-            rejected = np.zeros(values.shape, np.bool_)
+            values, residuals = refined(left, right, raw, self._lowest, across)
+            rejected = disagreeing(values, residuals, self.settings.max_residual)
         textured = 1.0
         if self.settings.method is not Method.BM and self.settings.texture_threshold > 0.0:
-            smooth = self._smooth(narrow)
-            if self.column_step > 1:
+            smooth = smooth_areas(narrow, self.settings.texture_threshold, averaged=across > 1)
+            if across > 1:
                 smooth = self._widened(smooth, values.shape[1])
             textured = 1.0 - float(np.count_nonzero(smooth)) / smooth.size
             rejected |= smooth
@@ -277,17 +283,6 @@ class Matcher:
         size = (self.full.width, self._cropped // self.row_step)
         smaller: GrayImage = cv2.resize(image[: self._cropped], size, interpolation=cv2.INTER_AREA)
         return smaller
-
-    def _smooth(self, image: GrayImage) -> NDArray[np.bool_]:
-        """Where the gradient along the rows is too small for matching."""
-        cv2 = opencv()
-        gradient = np.zeros_like(image)
-        gradient[:, 1:] = cv2.absdiff(np.ascontiguousarray(image[:, 1:]), np.ascontiguousarray(image[:, :-1]))
-        mean = cv2.boxFilter(gradient, cv2.CV_32F, (5, 5))
-        least = self.settings.texture_threshold * (1.0 if self.column_step == 1 else AVERAGED_GRADIENT)
-        smooth = (mean < least).astype(np.uint8)
-        # Blocks at the border of a smooth area contain only its edge, and smear it.
-        return np.asarray(cv2.dilate(smooth, np.ones((3, 5), np.uint8)), dtype=np.bool_)
 
     def _inconsistent(self, raw: NDArray[np.int16], left: GrayImage, right: GrayImage) -> NDArray[np.bool_]:
         """Where the match from right to left does not return to the pixel (left-right check)."""

@@ -5,6 +5,9 @@ pixel. One Gauss-Newton step at full resolution corrects it: the right image is 
 the residual to the left one over a small window gives the correction (Lucas & Kanade 1981; with the mean of both
 gradients, so that the step is exact to second order, Benhimane & Malis 2004). A brightness difference of the cameras
 cancels.
+
+What remains of the residual shows whether the match is right: where two objects overlap, or one camera sees what the
+other does not, no disparity makes the images agree.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ SMOOTH = 2
 SAME_SURFACE = 12
 """Only neighbours within this difference are averaged [1/16 pixel of the search]."""
 MAX_RESIDUAL = np.float32(40.0)
-"""Pixels with a larger residual [grey values] show different objects and are ignored."""
+"""Pixels with a larger residual [grey values] show different objects: they are ignored in the step, and count with this
+value in the remaining residual."""
 DAMPING = np.float32(0.5)
 """Damping of the step per residual variance of the window; without it small windows fit their noise."""
 MAX_STEP = np.float32(1.0)
@@ -30,13 +34,13 @@ MIN_GRADIENT_VARIANCE = np.float32(1.0)
 """Minimum variance of the gradients in the window [grey values² per pixel²]."""
 MIN_PIXELS = np.float32(4.0)
 """Minimum number of valid pixels in the window."""
-SUMS = 6
+SUMS = 7
 
 
 def refined(
     left: NDArray[np.uint8], right: NDArray[np.uint8], searched: NDArray[np.int16], lowest: int, step: int
-) -> NDArray[np.float32]:
-    """Disparities of every column.
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Disparities of every column, and how well the images agree there.
 
     Args:
         left: Rectified, shape (rows, width).
@@ -46,12 +50,13 @@ def refined(
         step: Columns of the images per averaged column.
 
     Returns:
-        [pixels]; NaN where the search has no result, shape (rows, width).
+        Disparities [pixels], NaN where the search has no result, and the standard deviations of the residual in the
+        windows [grey values]; both of shape (rows, width).
     """
-    values = np.empty(left.shape, np.float32)
+    values, residuals = np.empty(left.shape, np.float32), np.zeros(left.shape, np.float32)
     _smooth(np.ascontiguousarray(searched), 16 * lowest, step, values)
-    _refine(left, right, values)
-    return values
+    _refine(left, right, values, residuals)
+    return values, residuals
 
 
 @njit(cache=True, nogil=True)
@@ -92,9 +97,9 @@ def _add_same(values, here, low, near, totals, counts):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _refine(left, right, values):  # type: ignore[no-untyped-def]
+def _refine(left, right, values, residuals):  # type: ignore[no-untyped-def]
     rows, columns = left.shape
-    # Of three rows: pixel count, and sums of gradient, residual and their products.
+    # Of three rows: pixel count, sums of gradient, residual and their products, and count of ignored pixels.
     ring = np.zeros((3, SUMS, columns), np.float32)
     window = np.zeros((SUMS, columns), np.float32)
     for v in range(rows + 1):
@@ -109,7 +114,7 @@ def _refine(left, right, values):  # type: ignore[no-untyped-def]
             for u in range(columns):
                 window[k, u] += latest[k, u]
         if v > 0:
-            _move(window, values[v - 1])
+            _move(window, values[v - 1], residuals[v - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -128,6 +133,7 @@ def _compare(left, right, values, latest):  # type: ignore[no-untyped-def]
         b, after = np.float32(right[i + 1]), np.float32(right[i + 2])
         difference = a + f * (b - a) - np.float32(left[u])
         if abs(difference) > MAX_RESIDUAL:
+            latest[6, u] = np.float32(1.0)
             continue
         slope_right = b - before + f * (after - a - b + before)
         slope = quarter * (slope_right + np.float32(left[u + 1]) - np.float32(left[u - 1]))
@@ -140,10 +146,10 @@ def _compare(left, right, values, latest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _move(window, values):  # type: ignore[no-untyped-def]
+def _move(window, values, residuals):  # type: ignore[no-untyped-def]
     """One row of the result, with running sums over the window."""
     columns = values.shape[0]
-    n = s = d = ss = sd = dd = np.float32(0.0)
+    n = s = d = ss = sd = dd = ignored = np.float32(0.0)
     for u in range(-HALF_WIDTH, columns):
         enters, leaves = u + HALF_WIDTH, u - HALF_WIDTH - 1
         if enters < columns:
@@ -153,6 +159,7 @@ def _move(window, values):  # type: ignore[no-untyped-def]
             ss += window[3, enters]
             sd += window[4, enters]
             dd += window[5, enters]
+            ignored += window[6, enters]
         if leaves >= 0:
             n -= window[0, leaves]
             s -= window[1, leaves]
@@ -160,9 +167,13 @@ def _move(window, values):  # type: ignore[no-untyped-def]
             ss -= window[3, leaves]
             sd -= window[4, leaves]
             dd -= window[5, leaves]
+            ignored -= window[6, leaves]
         if u < 0:
             continue
-        if n < MIN_PIXELS or np.isnan(values[u]):
+        if np.isnan(values[u]):
+            continue
+        if n < MIN_PIXELS:
+            residuals[u] = MAX_RESIDUAL
             continue
         # Variances and covariance about the mean, so that a brightness offset cancels.
         slopes, both, left_over = ss - s * s / n, sd - s * d / n, max(dd - d * d / n, np.float32(0.0))
@@ -170,3 +181,6 @@ def _move(window, values):  # type: ignore[no-untyped-def]
             move = both / (slopes + DAMPING * left_over)
             if abs(move) <= MAX_STEP:
                 values[u] += move
+                left_over = max(left_over - move * (np.float32(2.0) * both - move * slopes), np.float32(0.0))
+        total = left_over + ignored * MAX_RESIDUAL * MAX_RESIDUAL
+        residuals[u] = np.sqrt(total / (n + ignored))
