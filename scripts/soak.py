@@ -229,7 +229,7 @@ def main() -> int:
         try:
             soak = Soak(suite.pid, seconds, options.restart_every)
             with RobotClient("") as robot:
-                robot.client.wait_until(lambda: robot.status is not None, 120.0)
+                robot.arm.controller(300.0)
                 soak.play(robot)
         finally:
             suite.send_signal(signal.SIGINT)
