@@ -29,7 +29,7 @@ LONGEST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class GroupReach:
     """Where the groups of a robot can be, and how fast they get there."""
 
     levers: NDArray[np.float32]
@@ -40,10 +40,10 @@ class Reach:
     """Of these balls [m], shape (groups,)."""
 
 
-def reach_of(chain: Chain, groups: Sequence[Group], pairs: Sequence[GroupPair]) -> Reach:
+def reach_of(chain: Chain, groups: Sequence[Group], pairs: Sequence[GroupPair]) -> GroupReach:
     balls = [reach_ball(chain, group) for group in groups]
     centres = np.array([centre for centre, _ in balls]).reshape(-1, 3)
-    return Reach(_lever_rows(chain, groups, pairs), centres, np.array([radius for _, radius in balls]))
+    return GroupReach(_lever_rows(chain, groups, pairs), centres, np.array([radius for _, radius in balls]))
 
 
 def _lever_rows(chain: Chain, groups: Sequence[Group], pairs: Sequence[GroupPair]) -> NDArray[np.float32]:

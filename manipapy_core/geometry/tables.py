@@ -27,7 +27,7 @@ from .codegen.layout import (
 from .codegen.layout import GroupRow as GroupInteger
 from .codegen.layout import PairRow as PairInteger
 from .fields import MAX_DISTANCE
-from .levers import Reach
+from .levers import GroupReach
 from .object_tables import ObjectTables, groups_out_of_reach
 from .piece_rows import RADII, PieceRows, PieceTables, address_of
 from .units import Units, units_of
@@ -122,7 +122,7 @@ def robot_tables(
     *,
     padding: Padding = Padding(),
     keep_alive: Any = None,
-    reach: Reach | None = None,
+    reach: GroupReach | None = None,
 ) -> RobotTables:
     """Tables of a robot with its carried objects.
 
