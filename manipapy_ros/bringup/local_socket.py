@@ -35,11 +35,16 @@ class RefusedLocally(ManipapyError):
     """A command that the supervisor passed on, and that failed."""
 
 
-def socket_path(namespace: str) -> Path | None:
-    """The socket of the supervisor of a namespace in the current ROS domain; None if there is no safe folder for it."""
+def socket_path(namespace: str, *, create: bool = False) -> Path | None:
+    """The socket of the supervisor of a namespace in the current ROS domain; None if there is no safe folder for it.
+
+    Args:
+        create: Whether to make the folder if there is none.
+    """
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"manipapy-{os.getuid()}"
-    with contextlib.suppress(FileExistsError, OSError):
-        folder.mkdir(mode=0o700)
+    if create:
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700)
     try:
         found = folder.lstat()
     except OSError:
@@ -86,7 +91,7 @@ class LocalSocket:
 
     def __init__(self, namespace: str, handlers: Mapping[str, Handler]):
         self._handlers = handlers
-        self._path = socket_path(namespace)
+        self._path = socket_path(namespace, create=True)
         self._server: socket.socket | None = None
         if self._path is not None and not _is_served(self._path):
             self._open(self._path)
@@ -108,6 +113,7 @@ class LocalSocket:
         if self._server is not None and self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.unlink()
+                self._path.parent.rmdir()  # unless another supervisor has its socket there
             with contextlib.suppress(OSError):
                 self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread
             self._server.close()

@@ -164,6 +164,7 @@ def test_a_change_with_a_bad_object_is_refused_and_the_whole_asked_for(stage, pe
     owner.world.add("box", BOX)
     caught_up(peer, follower, owner)
     bad = peer.node.create_publisher(WorldDiff, f"{stage.name}/world_diffs", qos.CHANGES)
+    peer.wait_for(lambda: bad.get_subscription_count() > 0, "the follower to be discovered")
     now = follower.snapshot()
     message = WorldDiff(session=owner.publisher.session, base_version=now.version, version=now.version + 1)
     message.objects.append(type(owner.publisher._message().objects[0])(id="bad", type="sphere", dimensions=[-1.0]))
