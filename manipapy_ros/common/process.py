@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import faulthandler
 import os
 import signal
 import sys
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SPIN_TIMEOUT = 0.2
 """Longest wait of the executor [s], which a signal does not wake."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LONGEST_END = 45.0
+"""A node that has not ended so long after the request prints where its threads are, and ends [s]."""
 REPEATED_SIGNAL = 3.0
 """Signals that arrive this soon after the first are the same request [s]: launchers repeat what a terminal sent."""
 MIDDLEWARE_PRIORITY, EXECUTOR_PRIORITY = 60, 50
@@ -92,6 +95,7 @@ def run(make_node: NodeType, argv: Sequence[str] | None = None) -> int:
         try:
             while rclpy.ok() and not stop.requested:
                 executor.spin_once(timeout_sec=SPIN_TIMEOUT)
+            faulthandler.dump_traceback_later(LONGEST_END, exit=True)
             if rclpy.ok():
                 node.shut_down()
         finally:

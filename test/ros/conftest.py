@@ -45,7 +45,6 @@ WITHOUT_LOOP = {
         "security",
         "move_group",
         "moveit_conversation",
-        "supervisor",
     ),
     "rviz",
     "viewer_pages",

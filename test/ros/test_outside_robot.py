@@ -13,7 +13,7 @@ import pytest
 from ros.suites import MANIPAPY, suite
 
 
-@pytest.mark.parametrize("simulator", ["mujoco", "pybullet"])
+@pytest.mark.parametrize("simulator", ["mujoco", pytest.param("pybullet", marks=pytest.mark.slow)])
 def test_file_of_another_maker_comes_up_and_moves(domain, simulator):
     """No acceleration limits, no tip, no parameter file: the arm is found, and what is missing is assumed and said."""
     files = importlib.metadata.files("example-robot-data") or ()
