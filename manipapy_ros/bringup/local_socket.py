@@ -102,8 +102,9 @@ class LocalSocket:
             path.unlink(missing_ok=True)  # left by one that was killed
             server.bind(str(path))
             server.listen()
-        except OSError:
+        except OSError:  # such as a path that is too long for a socket
             server.close()
+            _remove(path)
             return
         self._server = server
         threading.Thread(target=self._accept, args=(server,), name="local-socket", daemon=True).start()
@@ -111,9 +112,7 @@ class LocalSocket:
     def close(self) -> None:
         """Remove the socket."""
         if self._server is not None and self._path is not None:
-            with contextlib.suppress(OSError):
-                self._path.unlink()
-                self._path.parent.rmdir()  # unless another supervisor has its socket there
+            _remove(self._path)
             with contextlib.suppress(OSError):
                 self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread
             self._server.close()
@@ -146,6 +145,13 @@ class LocalSocket:
             except ManipapyError as error:
                 answer = {"error": str(error)}
             connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _remove(path: Path) -> None:
+    """Remove a socket, and its folder unless another supervisor has one there."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+        path.parent.rmdir()
 
 
 def _is_served(path: Path) -> bool:

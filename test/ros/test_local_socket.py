@@ -55,6 +55,15 @@ def test_a_socket_left_by_a_killed_supervisor_is_replaced():
         assert ask("", "hold") == "held"
 
 
+def test_a_path_that_is_too_long_leaves_nothing_behind(runtime, monkeypatch):
+    long = runtime / ("x" * 100)
+    long.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    with LocalSocket("", HANDLERS):
+        assert ask("", "hold") is None
+        assert list(long.iterdir()) == []
+
+
 def test_a_second_supervisor_does_not_take_the_place_of_the_first():
     with LocalSocket("", HANDLERS):
         with LocalSocket("", {"hold": lambda: "second"}):
