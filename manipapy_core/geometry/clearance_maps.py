@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model.chain import Chain
 from ..typing import Array
@@ -17,10 +18,14 @@ from .body import ClearanceMap, Group, GroupPair, make_group
 from .codegen.engine import checker_code, frames_code, workspace
 from .codegen.layout import MAP_CELLS
 from .levers import levers
-from .tables import Padding, robot_tables, scene_tables
+from .tables import CheckerTables, Padding, robot_tables, scene_tables
 
-SAMPLES = (12, 48)
-"""Per cell and joint; the second where the first leave most cells below `ENOUGH`."""
+SAMPLES = (3, 6, 12, 24, 48)
+"""Per cell and joint. More are taken in cells that fewer leave below `ENOUGH`."""
+USUAL = 12
+"""More than this many are taken only if most cells are below `ENOUGH`, and may be above."""
+MOST_CHECKS = 9_000_000
+"""Of pairs of parts with more samples than the fewest: up to a second."""
 ENOUGH = 1.2e-3
 """Distance that planners keep between links, with the safety margin, and a little more [m]."""
 PADDINGS = (0.0007, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.009, 0.013, 0.02, 0.03)
@@ -39,9 +44,17 @@ def clearance_map(chain: Chain, groups: Sequence[Group], pair: GroupPair) -> Cle
         return None
     least = np.full((MAP_CELLS, MAP_CELLS), np.inf)
     for part_pairs in _by_lever(chain, both, pair):
+        found, unsure = np.full(least.shape, -np.inf), np.full(least.shape, True)
+        distances = _LeastDistances(chain, both, part_pairs, joints)
         for samples in SAMPLES:
-            found = _least_distances(chain, both, part_pairs, joints, samples)
-            if np.median(found) > ENOUGH:
+            if samples > SAMPLES[0] and np.count_nonzero(unsure) * samples**2 * len(part_pairs) > MOST_CHECKS:
+                break
+            apart = distances.at(samples, unsure)
+            found = np.where(unsure, np.maximum(found, apart - distances.moved(samples)), found)
+            # More samples do not help where one of few is in contact.
+            unsure &= (found <= ENOUGH) & (apart > 0.0)
+            known, possible = np.mean(found > ENOUGH), np.mean((found > ENOUGH) | unsure)
+            if possible == known or (samples >= USUAL and (known > 0.5 or possible < 0.5)):
                 break
         least = np.minimum(least, found)
     around = np.min([np.roll(least, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)], axis=0)
@@ -67,36 +80,61 @@ def _only(both: tuple[Group, Group], part_pairs: Sequence[tuple[int, int]]) -> t
     return first, second
 
 
-def _least_distances(
-    chain: Chain, both: tuple[Group, Group], part_pairs: list[tuple[int, int]], joints: tuple[int, int], samples: int
-) -> Array:
-    """Lower bound in each cell [m], shape (cells, cells)."""
-    rates = levers(chain, *_only(both, part_pairs))
-    half = 0.5 * TURN / (MAP_CELLS * samples) + ROUNDING
-    moved = half * sum(rates.values())
-    frames, code = frames_code(chain), checker_code()
-    pair = GroupPair(0, 1, tuple(part_pairs))
-    scenes = [
-        scene_tables(
-            robot_tables(
-                frames.address, chain.n, len(chain.bodies), both, [pair], padding=Padding(own=pad), keep_alive=frames
-            )
-        )
-        for pad in PADDINGS
-    ]
-    work = workspace(scenes[0].work_vectors)
-    angles = TURN * (np.arange(MAP_CELLS * samples) + 0.5) / (MAP_CELLS * samples)
-    least = np.empty((MAP_CELLS, MAP_CELLS))
-    q = np.zeros((samples * len(angles), chain.n))
-    q[:, joints[1]] = np.tile(angles, samples)
-    for cell in range(MAP_CELLS):
-        q[:, joints[0]] = np.repeat(angles[cell * samples : (cell + 1) * samples], len(angles))
-        apart = np.zeros(len(q))
-        open_rows = np.arange(len(q))
-        for pad, scene in zip(PADDINGS, scenes):
-            rows, hits = np.ascontiguousarray(q[open_rows]), np.empty(len(open_rows), dtype=np.bool_)
-            code.calls["check"](scene.address, rows.ctypes.data, len(rows), work.ctypes.data, hits.ctypes.data)
-            open_rows = open_rows[~hits]
-            apart[open_rows] = 2.0 * pad
-        least[cell] = apart.reshape(samples, MAP_CELLS, samples).min(axis=(0, 2)) - moved
-    return least
+class _LeastDistances:
+    """Lower bounds of the distance of some pairs of parts of two links.
+
+    Args:
+        part_pairs: Indices of the parts in the two groups.
+        joints: The two joints between the links.
+    """
+
+    def __init__(
+        self, chain: Chain, both: tuple[Group, Group], part_pairs: list[tuple[int, int]], joints: tuple[int, int]
+    ):
+        self._chain, self._both, self._joints = chain, both, joints
+        self._pair, self._frames = GroupPair(0, 1, tuple(part_pairs)), frames_code(chain)
+        self._rate = sum(levers(chain, *_only(both, part_pairs)).values())
+        self._scenes: dict[float, CheckerTables] = {}
+
+    def moved(self, samples: int) -> float:
+        """How far the parts move from a sample to the edge of its part of a cell, at most [m]."""
+        return (0.5 * TURN / (MAP_CELLS * samples) + ROUNDING) * self._rate
+
+    def at(self, samples: int, wanted: NDArray[np.bool_]) -> Array:
+        """Lower bound at all samples of a cell [m], shape (cells, cells).
+
+        Args:
+            samples: Per cell and joint.
+            wanted: Cells to look at, shape (cells, cells). The others get 0.
+        """
+        chain, check = self._chain, checker_code().calls["check"]
+        # Cells that need many samples have links close to each other: larger distances are for the first pass.
+        most = np.inf if samples == SAMPLES[0] else 1.5 * (ENOUGH + self.moved(samples))
+        angles = TURN * (np.arange(MAP_CELLS * samples) + 0.5) / (MAP_CELLS * samples)
+        apart = np.zeros((MAP_CELLS, MAP_CELLS))
+        q = np.zeros((MAP_CELLS, samples, samples, chain.n))
+        q[..., self._joints[1]] = angles.reshape(MAP_CELLS, 1, samples)
+        for cell in range(MAP_CELLS):
+            q[..., self._joints[0]] = angles[cell * samples : (cell + 1) * samples, None]
+            open_cells = np.flatnonzero(wanted[cell])
+            for pad in PADDINGS:
+                if pad > most or not len(open_cells):
+                    break
+                scene = self._scene(pad)
+                rows, hits = np.ascontiguousarray(q[open_cells]), np.empty((len(open_cells), samples**2), np.bool_)
+                work = workspace(scene.work_vectors)
+                check(scene.address, rows.ctypes.data, hits.size, work.ctypes.data, hits.ctypes.data)
+                # One contact ends a cell.
+                open_cells = open_cells[~hits.any(axis=1)]
+                apart[cell, open_cells] = 2.0 * pad
+        return apart
+
+    def _scene(self, pad: float) -> CheckerTables:
+        if pad not in self._scenes:
+            chain, frames = self._chain, self._frames
+            own = robot_tables(
+                frames.address, chain.n, len(chain.bodies), self._both, [self._pair], padding=Padding(own=pad),
+                keep_alive=frames,
+            )  # fmt: skip
+            self._scenes[pad] = scene_tables(own)
+        return self._scenes[pad]
