@@ -142,7 +142,7 @@ class _Plot:
     def __init__(self, server: viser.ViserServer, labels: tuple[str, ...], colours: tuple[str, ...]):
         from viser import uplot
 
-        self._history: collections.deque[tuple[float, ...]] = collections.deque(maxlen=PLOTTED)
+        self._history: collections.deque[tuple[float, ...]] = collections.deque()
         self._title: Any = server.gui.add_markdown("")
         curves = (uplot.Series(label=label, stroke=colour, width=1.5) for label, colour in zip(labels, colours))
         # An invisible curve keeps the axis at 0 to 1 or more: noise of 1e-9 is no curve.
@@ -170,7 +170,12 @@ class _Plot:
         """Add a point; returns the largest value in the plot."""
         if self._history and not 0.0 <= seconds - self._history[-1][0] < GAP:
             self._history.clear()  # the simulation was reset, or nobody watched
-        self._history.append((seconds, *values))
+        if self._history and seconds - self._history[-1][0] < SHOWN_SECONDS / PLOTTED:
+            # More points than are drawn: the largest of each short time stays visible.
+            start, *before = self._history[-1]
+            self._history[-1] = (start, *np.fmax(before, values).tolist())
+        else:
+            self._history.append((seconds, *values))
         while seconds - self._history[0][0] > SHOWN_SECONDS:
             self._history.popleft()
         return max(max(row[1:]) for row in self._history)

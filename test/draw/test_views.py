@@ -13,10 +13,13 @@ import pytest
 
 pytest.importorskip("viser", reason="the extra viewer is not installed")
 
+import viser
+
 from draw.browser import Browser, chromium
 from draw.test_arm_view import pose_of
 from manipapy_core import Robot, kinematics
 from manipapy_core.cli.view import kind_of, opened
+from manipapy_core.draw.status_panel import PLOTTED, SHOWN_SECONDS, StatusPanel
 from manipapy_core.draw.trajectory_view import TrajectoryFile, TrajectoryView
 from manipapy_core.draw.web_view import ArmView
 from manipapy_core.errors import InputError
@@ -120,3 +123,20 @@ def test_the_command_plays_a_trajectory_in_the_browser(trajectory):
         finally:
             process.send_signal(2)
         assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("rate", [10.0, 30.0, 200.0])
+def test_a_plot_covers_its_time_at_any_rate_and_keeps_peaks(rate):
+    server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
+    try:
+        panel = StatusPanel(server)
+        peak = round(5.0 * rate)
+        for number in range(round(30.0 * rate)):
+            panel.plot_tracking(number / rate, 2e-3 if number == round(30.0 * rate) - peak else 1e-6)
+        times, errors, _ = panel._tracking._plot.data
+    finally:
+        server.stop()
+    assert -SHOWN_SECONDS <= times[0] < -0.98 * SHOWN_SECONDS and times[-1] == 0.0
+    assert len(times) <= PLOTTED + 1
+    assert errors.max() == pytest.approx(2.0)  # mrad
+    assert times[errors.argmax()] == pytest.approx(-5.0, abs=0.2)
