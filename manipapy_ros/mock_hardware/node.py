@@ -14,6 +14,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -41,7 +42,9 @@ PARAMETERS = (
     Param("state_publish_rate", 25.0, "Messages on controller_state per second [Hz]", minimum=0.1, maximum=100.0),
 )
 
-TOLERANT_GUARD = GuardSettings(late_slow=1.0, late_hold=2.0, longest_tick=5.0)
+TOLERANT_GUARD = GuardSettings(
+    state_hold_after=2.0, state_stop_after=3.0, late_slow=1.0, late_hold=2.0, longest_tick=5.0
+)
 """A busy machine does not make a mocked arm hold."""
 
 
@@ -84,9 +87,12 @@ class PerfectArm:
         settings = LoopSettings(period=1.0 / rate, spin=0.0, priority=None, lock_memory=False)
         self._settings = settings
         self._loop: PeriodicLoop | None = None
+        self._reached: float | None = None
+        """Time of the loop at which the arm is at its position [s]."""
 
     def start(self) -> None:
         """Begins to publish and to move."""
+        self._reached = None
         self._loop = PeriodicLoop(self._tick, self._settings, on_failure=self.controller.fail, name="mock")
         self._loop.start()
 
@@ -105,14 +111,23 @@ class PerfectArm:
         """A ROS time [s] on the clock of the loop."""
         return stamp - 1e-9 * self._node.get_clock().now().nanoseconds + time.monotonic()
 
+    def _stamp(self, now: float) -> Time:
+        """A time of the loop [s] as ROS time."""
+        age = time.monotonic_ns() - round(now * 1e9)
+        return (self._node.get_clock().now() - Duration(nanoseconds=age)).to_msg()
+
     def _tick(self, now: float) -> None:
         if not self._node.context.ok():
             return
-        self.controller.tick(now, self._q, self._qd, now)
+        # The time for which the positions hold: this thread may wait for a processor before it publishes them.
+        self.stamp = self._stamp(now)
+        # The arm is still where the cycle before left it; cycles are not equally long.
+        before, self._reached = now if self._reached is None else self._reached, now
+        self.controller.tick(now, self._q, self._qd, before)
         status = self.controller.status()
         np.copyto(self._q, status.q_ref)
         np.copyto(self._qd, status.qd_ref)
-        self.stamp = self._message.header.stamp = self._node.get_clock().now().to_msg()
+        self._message.header.stamp = self.stamp
         self._message.position = array.array("d", self._q.tobytes())
         self._message.velocity = array.array("d", self._qd.tobytes())
         self._message.effort = array.array("d", status.tau.tobytes())

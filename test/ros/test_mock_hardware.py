@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
@@ -15,8 +18,10 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from manipapy_core import Robot
+from manipapy_core.trajectory import joint_trajectory
 from manipapy_ros.common import qos
 from manipapy_ros.mock_hardware.controller_goals import refusal
+from manipapy_ros.mock_hardware.node import PerfectArm
 
 HOME = [0.0, -1.57, 1.57, -1.57, -1.57, 0.0]
 NAMESPACE = "/mocked"
@@ -80,6 +85,37 @@ def test_starts_at_its_initial_positions_and_stands_still(states, joints):
     assert tuple(states[0].name) == joints
     np.testing.assert_allclose(states[0].position, HOME)
     np.testing.assert_allclose(states[-1].position, HOME)
+
+
+def test_stamps_belong_to_the_positions_when_a_cycle_takes_long(peer, joints):
+    """A guard downstream compares steps of positions with steps of stamps."""
+    chain = Robot.from_urdf("ur5").chain("base_link", "tool0")
+    arm, heard, count = PerfectArm(peer.node, chain, np.array(HOME), 250.0), [], itertools.count()
+    tick = arm.controller.tick
+
+    def held_up(*arguments) -> None:
+        tick(*arguments)
+        if next(count) % 20 == 10:
+            time.sleep(0.03)
+
+    arm.controller.tick = held_up
+    subscription = peer.node.create_subscription(JointState, "joint_states", heard.append, qos.STATE)
+    arm.start()
+    try:
+        peer.wait_for(lambda: bool(heard), "joint states")
+        goal = np.array(HOME) + 0.5
+        submitted = arm.controller.submit(joint_trajectory(HOME, goal, 0.7, 50))
+        peer.wait_for(lambda: submitted.outcome is not None, "the end of the motion")
+        peer.spin_for(0.1)
+    finally:
+        arm.destroy()
+        peer.node.destroy_subscription(subscription)
+    assert submitted.outcome.code == 0, submitted.outcome
+    q = np.array([state.position for state in heard])
+    t = np.array([state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec for state in heard])
+    fastest = max(np.abs(state.velocity).max() for state in heard)
+    assert fastest > 1.0
+    assert np.all(np.abs(np.diff(q, axis=0)).max(axis=1) <= 1.05 * fastest * np.diff(t) + 2e-3)
 
 
 def test_a_trajectory_in_another_joint_order_is_followed_exactly(mock, peer, states, action, joints):
