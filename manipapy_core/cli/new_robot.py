@@ -97,7 +97,10 @@ class _Report:
 
     def next_steps(self, folder: Path, planned: PlannedFirstMotion | None) -> None:
         """Commands to continue with."""
-        self.console.print(f"[bold]{'next':10}[/] manipapy up --robot {escape(str(folder))} --viewer")
+        from ..model import bundled_robots
+
+        given = f"./{folder}" if str(folder) in bundled_robots() else str(folder)
+        self.console.print(f"[bold]{'next':10}[/] manipapy up --robot {escape(given)} --viewer")
         if planned is not None:
             numbers = " ".join(f"{value:.2f}" for value in planned.goal)
             self.console.print(f"{'':10} manipapy move --joints {numbers}")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError
+from .library import bundled_robots
 
 LIMITS_FILE = "joint_limits.yaml"
 
@@ -34,7 +35,7 @@ class RobotFolder:
 
     @classmethod
     def at(cls, source: object) -> RobotFolder | None:
-        """The robot folder with this path; None if the source is not a folder.
+        """The robot folder with this path; None if the source is not a folder. A text that is a bundled name is not.
 
         Raises:
             ModelError: A folder that holds no robot, or several.
@@ -45,7 +46,7 @@ class RobotFolder:
             return None
         path = Path(source)
         try:
-            if not path.is_dir():
+            if source in bundled_robots() or not path.is_dir():
                 return None
         except (OSError, ValueError):
             return None

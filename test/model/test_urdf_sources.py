@@ -52,6 +52,15 @@ def test_bundled_robot_takes_no_xacro_arguments() -> None:
         Robot.from_urdf("ur5", xacro_args={"prefix": "left_"})
 
 
+def test_a_folder_does_not_hide_the_bundled_robot_of_its_name(tmp_path, monkeypatch) -> None:
+    (tmp_path / "ur5").mkdir()
+    (tmp_path / "ur5/notes.txt").write_text("measurements with the UR5")
+    monkeypatch.chdir(tmp_path)
+    assert Robot.from_urdf("ur5").name == "ur5"
+    with pytest.raises(ModelError, match="is a folder without a robot"):
+        Robot.from_urdf("./ur5")
+
+
 def test_path_may_be_text_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(arm())
