@@ -46,6 +46,7 @@ WITHOUT_LOOP = {
         "model_server_services",
         "node_pages",
         "perception_drivers",
+        "robot_loader",
         "security",
         "move_group",
         "moveit_conversation",

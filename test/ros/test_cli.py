@@ -19,6 +19,7 @@ from manipapy_core.recording import Recording
 from ros.suites import MANIPAPY, suite
 
 NAMESPACE = "/typed"
+CONTROLLER_STATE = "joint_trajectory_controller/controller_state"
 GOAL = np.array([0.5, -1.3, 1.2, -1.5, -1.4, 0.2])
 """Where the recorded motion ends [rad]."""
 
@@ -101,19 +102,21 @@ def test_a_motion_is_recorded_and_a_kill_leaves_the_file_readable(robot, tmp_pat
     try:
         moved = manipapy("move", "--joints", "0.5,-1.3,1.2,-1.5,-1.4,0.2", "--namespace", NAMESPACE, "--speed", "0.9")
         assert moved.returncode == 0, moved.stderr
-        states, start = f"{NAMESPACE}/joint_states", None
+        # Topics are discovered one after the other.
+        topics = [f"{NAMESPACE}/{name}" for name in ("joint_states", "robot_description", CONTROLLER_STATE)]
+        states, start = topics[0], None
         deadline = time.monotonic() + 60.0
         while start is None or np.abs(start[-1] - GOAL).max() > 1e-3:
             assert time.monotonic() < deadline, (tmp_path / "said").read_text()
             time.sleep(0.2)
             found = Recording(path) if path.exists() else None
-            if found is not None and found.topics.get(states, ("", 0))[1]:
+            if found is not None and all(found.topics.get(topic, ("", 0))[1] for topic in topics):
                 start = found.joint_states(states).values["position"]
     finally:
         recorder.kill()
         recorder.wait()
     recording = Recording(path)
-    assert recording.topics[f"{NAMESPACE}/joint_trajectory_controller/controller_state"][1] > 0
+    assert recording.topics[f"{NAMESPACE}/{CONTROLLER_STATE}"][1] > 0
     assert "<robot" in recording.description()
     drawn = manipapy("plot", str(path), "--json")
     assert drawn.returncode == 0, drawn.stderr
