@@ -16,6 +16,8 @@ LOGGER = logging.getLogger("manipapy")
 KIND = "numba:compile"
 PATIENCE = 0.5
 """Compilations that take less than this together are not reported [s]."""
+MAX_LATE = 0.05
+"""A compilation after `report_late_compilation` that takes longer than this is reported [s]."""
 TEXT = "compiling for this machine, which happens once per installation and may take half a minute"
 
 
@@ -35,6 +37,25 @@ class _Notice:
 
 _notices = [_Notice(TEXT)]
 """The last one is that of what runs now; the first one is for everything without a name."""
+
+
+_late: list[str] = []
+"""Names of the active nodes of this process."""
+
+
+def report_late_compilation(name: str) -> None:
+    """Report every compilation from now on with its function: it may delay a moving arm. `expect_compilation` ends it.
+
+    Args:
+        name: Of what has started, such as a node.
+    """
+    _late.append(name)
+
+
+def expect_compilation(name: str) -> None:
+    """Compilation is expected again, such as in a node that is no longer active."""
+    if name in _late:
+        _late.remove(name)
 
 
 @contextmanager
@@ -74,9 +95,16 @@ def announce_compilation() -> None:
             if self._ours:
                 _notices[-1].consider(time.monotonic() - self._since)
 
-        def on_end(self, _: Any) -> None:
+        def on_end(self, ended: Any) -> None:
             self._depth -= 1
             if self._depth == 0 and self._ours:
-                _notices[-1].spent += time.monotonic() - self._since
+                spent = time.monotonic() - self._since
+                _notices[-1].spent += spent
+                if _late and spent > MAX_LATE:
+                    function = ended.data["dispatcher"].py_func
+                    LOGGER.warning(
+                        f"compiled {function.__module__}.{function.__qualname__} in {spent:.1f} s, after the start of "
+                        f"{_late[-1]}; `manipapy warmup` compiles ahead"
+                    )
 
     event.register(KIND, Announcer())  # type: ignore[no-untyped-call]

@@ -6,6 +6,7 @@ Starts the same processes as `manipapy up`, runs until Ctrl-C or for `--seconds`
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from manipapy_core.model import Chain
 from manipapy_core.typing import Array
 from manipapy_ros.bringup.description import Options, describe
 from manipapy_ros.bringup.supervisor import CHECK_PERIOD, NodeDied, StopRequest, Supervisor
-from manipapy_ros.client.arm import ArmClient
+from manipapy_ros.client.arm import ArmClient, MotionFailed
 from manipapy_ros.client.planner import PlannerClient
 from manipapy_ros.client.session import GivenUp, NoAnswer, Refused
 
@@ -40,6 +41,10 @@ REAL_TIME_CORES = 4
 """Cores that two 1 kHz loops, planner, renderer and perception need to run in real time."""
 SLOW_PACE = 0.5
 """Simulated seconds per second with perception on fewer cores."""
+ATTEMPTS = 3
+"""For each leg."""
+PAUSE = 1.0
+"""Before another attempt [s]."""
 LOG_LEVEL = "warn"
 """Of the nodes, so that their logs do not hide the table."""
 
@@ -188,7 +193,24 @@ class Demo:
         return posed
 
     def _run_leg(self, leg: Leg, chain: Chain, home: Array, arm: ArmClient, progress: Callable[[], bool]) -> None:
-        """Runs one leg: the weave goes to the controller, all others to the planner."""
+        """Runs one leg. If the guard holds the arm on a busy machine, the stop is ended and the leg is tried again.
+
+        Raises:
+            Refused, MotionFailed: The last attempt failed too.
+        """
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                return self._try_leg(leg, chain, home, arm, progress)
+            except (Refused, MotionFailed) as failure:
+                if not left or not self.running():
+                    raise
+                self.report(f"{leg.name}: {failure}; trying again")
+            time.sleep(PAUSE)
+            with contextlib.suppress(Refused):  # there is no stop to end
+                arm.reset()
+
+    def _try_leg(self, leg: Leg, chain: Chain, home: Array, arm: ArmClient, progress: Callable[[], bool]) -> None:
+        """The weave goes to the controller, all others to the planner."""
         if leg.weaves:
             arm.move(weave(chain, arm.positions(chain.joint_names)), while_moving=progress)
             return

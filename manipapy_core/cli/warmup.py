@@ -12,8 +12,8 @@ from rich.markup import escape
 from .. import dynamics, kinematics
 from ..compile_notice import compiling
 from ..errors import MissingPackage
-from ..geometry import Box, Checker, RobotBody, World, decomposition
-from ..lie import pose
+from ..geometry import Checker, RobotBody, World, decomposition
+from ..geometry.warm_up import every_shape
 from ..model import Chain, Robot
 
 Step = tuple[str, Callable[[], object]]
@@ -105,10 +105,9 @@ def _servo(checker: Checker) -> None:
 def _polytopes(checker: Checker) -> None:
     from .. import polytopes
 
-    chain, world = checker.body.chain, World()
+    chain = checker.body.chain
     q = np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper)
-    tip = kinematics.forward(chain, q)[:3, 3]
-    world.add("obstacle", Box(np.full(3, 0.1)), pose(translation=tip + np.array([0.0, 0.0, 0.4])))
+    world = every_shape(checker.body, q)
     with compiling("polytopes", 10.0):
         near = polytopes.near_points(checker.body, world, q)
         polytopes.velocity_polytope(chain, q, damping=True, near=near)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class PieceRows:
             axes = axes @ levels.axes
             ranges[:4] = 2 * self._add_vertices(levels.coarse.vertices @ levels.axes)
             if levels.fine is not levels.coarse:
-                vertices, balls = clustered(levels.fine.vertices @ levels.axes, CLUSTER)
+                vertices, balls = _clusters(shape)
                 ranges[2:4] = self._add_vertices(vertices)
                 self._clusters += balls.tolist()
                 ranges[5] = self._before.clusters + len(self._clusters)
@@ -126,3 +126,10 @@ class PieceTables:
         numbers = self.numbers.astype(np.float32)
         numbers[:, RADII] = self.numbers[:, RADII] + pad
         return numbers
+
+
+@lru_cache(maxsize=4096)
+def _clusters(mesh: ConvexMesh) -> tuple[Array, Array]:
+    """Vertices of the fine level along its axes, in clusters, and balls around these: the same for every padding."""
+    levels = hull_levels(mesh)
+    return clustered(levels.fine.vertices @ levels.axes, CLUSTER)

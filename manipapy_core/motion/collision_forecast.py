@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from .. import kinematics
 from ..checks import positive
 from ..errors import InputError, ShapeError
-from ..geometry import Box, Checker, RobotBody, World, WorldSnapshot
+from ..geometry import Checker, RobotBody, WorldSnapshot
 from ..geometry.body import link_frames
 from ..geometry.table_builder import groups_and_pairs
-from ..lie import inverse, pose
+from ..geometry.warm_up import every_shape
+from ..lie import inverse
 from ..trajectory import BrakingLimits
 from ..trajectory.stopping import stop_durations, stopping_path
 from ..typing import Array
@@ -178,9 +179,9 @@ class CollisionForecaster:
 
     def warm_up(self) -> None:
         """Compile everything that forecasts need, so that none of them takes long."""
-        chain, world = self.body.chain, World()
-        world.add("box", Box(np.full(3, 0.1)), pose(translation=[0.0, 0.0, 10.0]))
+        chain = self.body.chain
         q = np.clip(np.zeros(chain.n), chain.limits.lower, chain.limits.upper)
+        world = every_shape(self.body, q)
         rows = np.tile(q, (CONTACT_SAMPLES, 1))
         self.forecast(q, np.zeros(chain.n), world.snapshot(), PathPreview(rows, 0.1))
         self.forecast(q, np.full(chain.n, 0.1), world.snapshot())

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import ik, kinematics
-from ..compile_notice import LOGGER, compiling
+from ..compile_notice import compiling
 from ..errors import InputError
 from ..geometry import Checker, WorldSnapshot
+from ..geometry.warm_up import every_shape
 from ..model.chain import Chain
 from ..trajectory.bounds import MotionBounds, motion_bounds
 from ..trajectory.joint_trajectory import JointTrajectory
@@ -321,7 +322,7 @@ def padding_text(space: PlanningSpace, wanted: float) -> str:
     return f"; it keeps {kept:.2g} mm instead of {asked:.2g}, because start, goal or the arm itself are that near"
 
 
-_lock, _constraints_lock = threading.Lock(), threading.Lock()
+_lock = threading.Lock()
 _ready: set[str] = set()
 CONSTRAINTS = "path constraints"
 """Entry of `_ready`."""
@@ -342,6 +343,8 @@ def warm_up(checker: Checker) -> None:
         low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
         high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
         begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
+        T = kinematics.forward(chain, begin)
+        checker.check(begin[None], snapshot=every_shape(checker.body, begin).snapshot())
         space = PlanningSpace.around(checker, begin, end[None])
         _, _, trees = rrt_connect.begin(space, begin, end[None], 0, STEP)
         rrt_connect.search(space, trees, 1, STEP)
@@ -352,7 +355,6 @@ def warm_up(checker: Checker) -> None:
         bounds = MotionBounds(low, high, ones, ones, 1e6 * ones, np.inf * ones)
         timed_trajectory(BlendedPath(corners, np.array([1e-3])), bounds, space=space)
         round_corners(space, corners)
-        T = kinematics.forward(chain, begin)
         joint_goals(chain, PoseGoal(T), begin, 0)
         ik.track(chain, T[None], begin)
         _ready.add(name)
@@ -361,19 +363,13 @@ def warm_up(checker: Checker) -> None:
 def warm_up_constraints(checker: Checker) -> None:
     """Loads the compiled code of path constraints and of goals for several links, which is the same for all robots.
 
-    `plan` does this before its timeout counts, and waits for a thread that has begun it.
+    `plan` does this before its timeout counts; a node does it when it is configured.
     """
     if CONSTRAINTS in _ready:
         return
-    if not _constraints_lock.acquire(blocking=False):
-        LOGGER.warning("a motion with path constraints waits until these are compiled, some seconds, once")
-        _constraints_lock.acquire()
-    try:
+    with _lock, compiling("path constraints", 9.0):
         if CONSTRAINTS not in _ready:
-            with compiling("path constraints", 9.0):
-                _run_constraints(checker)
-    finally:
-        _constraints_lock.release()
+            _run_constraints(checker)
 
 
 def _run_constraints(checker: Checker) -> None:

@@ -288,6 +288,7 @@ def warm_up(body: RobotBody | None) -> None:
         body: The robot to filter out; None: no self filter.
     """
     with compiling("perception", 20.0):
+        inliers(np.zeros((10, 3)))
         _warm_up_images(body)
         _warm_up_clusters()
 

@@ -19,6 +19,7 @@ from ..compile_notice import compiling
 from ..compiler import kernels_of
 from ..errors import InputError, ShapeError
 from ..geometry import Checker, WorldSnapshot
+from ..geometry.warm_up import every_shape
 from ..model.assumptions import TIME_TO_ACCELERATION, completed_limits
 from ..polytopes.joint_set import NotSolved
 from ..typing import Array
@@ -161,11 +162,14 @@ class ArmServo:
         """Compiles every part of a cycle ahead of the first command, which may take ten seconds once; then resets."""
         q = np.clip(np.zeros(self.chain.n), self.chain.limits.lower, self.chain.limits.upper)
         with compiling("the servo", 10.0):
+            before = self._snapshot
+            self.see(every_shape(self._body, q).snapshot())
             self.reset(q)
             twist, pose = TwistCommand([0.1, 0.0, 0.0, 0.1, 0.0, 0.0]), PoseTarget(self._forward.run(q))
             for command in (twist, JointJog(np.full(self.chain.n, 0.1)), pose, None):
                 self.step(command, 0.004)
                 self.trajectory()
+            self.see(before)
             self.reset(q)
 
     def see(self, snapshot: WorldSnapshot) -> None:

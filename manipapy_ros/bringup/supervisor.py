@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import enum
 import signal
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType, TracebackType
 
 from action_msgs.srv import CancelGoal
@@ -106,7 +108,7 @@ class Supervisor:
         self.stop()
 
     def start(self) -> None:
-        """Start every process, then configure and activate in order.
+        """Start every process, configure all nodes at the same time, then activate them in order.
 
         Raises:
             NodeDied: A node ended; with its last output.
@@ -119,8 +121,7 @@ class Supervisor:
         if not self.autostart:
             self._log("nodes wait unconfigured: ros2 lifecycle set /<node> configure, then activate")
             return
-        for spec in self.bringup.nodes:
-            self._transition(spec, Transition.TRANSITION_CONFIGURE)
+        self._configure_all()
         for spec in self.bringup.nodes:
             self._transition(spec, Transition.TRANSITION_ACTIVATE)
         self._local = LocalCommands(self.client).served()
@@ -181,14 +182,34 @@ class Supervisor:
         command = spec.command(bringup.namespace, bringup.options.log_level)
         self.children[spec.executable] = ManagedProcess(spec.executable, command, bringup.environment, self._on_output)
 
-    def _transition(self, spec: NodeSpec, transition: int) -> None:
+    def _configure_all(self) -> None:
+        """Each node compiles and builds its collision body on one core; nothing moves yet."""
+        failed = threading.Event()
+
+        def configure(spec: NodeSpec) -> None:
+            try:
+                self._transition(spec, Transition.TRANSITION_CONFIGURE, failed.is_set)
+            except BaseException:
+                failed.set()
+                raise
+
+        for spec in self.bringup.nodes:
+            self.client.prepare_transitions(spec.executable)
+        with ThreadPoolExecutor(len(self.bringup.nodes), thread_name_prefix="configure") as threads:
+            steps = [threads.submit(configure, spec) for spec in self.bringup.nodes]
+        errors = [error for step in steps if (error := step.exception()) is not None]
+        if errors:
+            # The others were given up because of the first failure.
+            raise next((error for error in errors if not isinstance(error, GivenUp)), errors[0])
+
+    def _transition(self, spec: NodeSpec, transition: int, give_up: Callable[[], bool] = lambda: False) -> None:
         child = self.children[spec.executable]
         try:
             self.client.transition(
                 spec.executable,
                 transition,
                 seconds=TRANSITION_TIMEOUT,
-                give_up=lambda: not child.is_running or self._stop_requested(),
+                give_up=lambda: not child.is_running or self._stop_requested() or give_up(),
             )
         except GivenUp:
             if not child.is_running:

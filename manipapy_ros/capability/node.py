@@ -25,7 +25,8 @@ from visualization_msgs.msg import MarkerArray
 from manipapy_core import kinematics, polytopes, reachability
 from manipapy_core.compile_notice import compiling
 from manipapy_core.errors import InputError, ManipapyError
-from manipapy_core.geometry import Box, RobotBody, World, WorldSnapshot
+from manipapy_core.geometry import RobotBody, World, WorldSnapshot
+from manipapy_core.geometry.warm_up import every_shape
 from manipapy_core.polytopes import Polytope
 from manipapy_core.reachability import ReachMap
 from manipapy_core.typing import Array
@@ -73,7 +74,8 @@ class CapabilityNode(ManagedNode):
         compile_kernels(model)
         self._chain = model.chain
         self._map: ReachMap | None = reachability.load_map(str(values["map"]), model.chain) if values["map"] else None
-        self._abilities = ArmCapability(model.chain, RobotBody.build(model.robot, model.chain))
+        self._body = RobotBody.build(model.robot, model.chain)
+        self._abilities = ArmCapability(model.chain, self._body)
         self._latest: JointState | None = None
         self._model, self._perceived = model, World()
         self._follower = self.own(WorldFollower.of(self, values, model.chain.base))
@@ -113,9 +115,8 @@ class CapabilityNode(ManagedNode):
 
     def _compile(self, names: list[str]) -> None:
         """Compile the polytopes, with an obstacle and without, ahead of the first joint state."""
-        rest, beside, world = np.zeros(self._chain.n), np.eye(4), World()
-        beside[:3, 3] = kinematics.forward(self._chain, rest)[:3, 3] + np.array([0.0, 0.0, 0.4])
-        world.add("obstacle", Box(np.array([0.1, 0.1, 0.1])), beside)
+        rest = np.zeros(self._chain.n)
+        world = every_shape(self._body, rest)
         with compiling("polytopes", 10.0):
             for snapshot in (World().snapshot(), world.snapshot()):
                 self._abilities.polytopes(names, rest, rest, snapshot, self._query())

@@ -192,6 +192,11 @@ class RosSession:
         while not self._closing:
             self._executor.spin_once(timeout_sec=0.2)
 
+    def prepare_transitions(self, node: str) -> None:
+        """Create the clients of a lifecycle node, whose transitions may then be made from any thread."""
+        self.service_client(GetState, f"{node}/get_state")
+        self.service_client(ChangeState, f"{node}/change_state")
+
     def transition(self, node: str, transition: int, *, seconds: float, give_up: Callable[[], bool]) -> None:
         """Make a lifecycle transition of a node.
 

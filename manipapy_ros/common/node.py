@@ -26,7 +26,7 @@ from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from manipapy_core import Robot
+from manipapy_core import Robot, compile_notice
 from manipapy_core.control.loop import enter_realtime
 from manipapy_core.errors import ManipapyError
 
@@ -250,11 +250,13 @@ class ManagedNode(LifecycleNode):
             super().on_deactivate(state)
             return failure
         self.is_active = True
+        compile_notice.report_late_compilation(self.get_name())
         return opened
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate, then close the publishers."""
         self.is_active = False
+        compile_notice.expect_compilation(self.get_name())
         failure = self._attempt("deactivating", self.deactivate)
         self._schedule_realtime(False)
         return failure or super().on_deactivate(state)

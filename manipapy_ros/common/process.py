@@ -9,9 +9,10 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -90,6 +91,7 @@ def run(make_node: NodeType, argv: Sequence[str] | None = None) -> int:
             rclpy.init(args=None if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
             node = make_node()
         node.stop_requested = lambda: stop.requested
+        _log_lost_responses(node)
         executor = lean_executor() if make_node.lean_executor else SingleThreadedExecutor()
         executor.add_node(node)
         try:
@@ -143,6 +145,21 @@ def _realtime_threads() -> Iterator[None]:
         yield
     finally:
         os.sched_setscheduler(0, policy, parameters)
+
+
+def _log_lost_responses(node: ManagedNode) -> None:
+    """Log a response that rclpy could not deliver in one line: its client has ended, or is not discovered yet and will
+    ask again. rclpy issues a Python warning with its source line.
+    """
+    show = warnings.showwarning
+
+    def show_or_log(message: Warning | str, *arguments: Any, **options: Any) -> None:
+        if "failed to send response" in str(message):
+            node.get_logger().info("a response did not reach its client, which is not discovered yet or has ended")
+        else:
+            show(message, *arguments, **options)
+
+    warnings.showwarning = show_or_log
 
 
 class _StopSignal:

@@ -108,8 +108,7 @@ class PlannerNode(ManagedNode):
         warm_up(checker)
         decomposition.warm_up()
         _warm_up_carried(checker)
-        # Few requests have path constraints; the first one waits for this thread if it has to.
-        threading.Thread(target=warm_up_constraints, args=(checker,), name="compilation", daemon=True).start()
+        warm_up_constraints(checker)
         self._requests = Requests(model, checker, _defaults(values), _named(model, values))
         self._drawn_version, self._drawn = -1, frozenset[str]()
         self._stale = False
