@@ -63,7 +63,7 @@ class ManagedProcess:
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
                 # A session of its own: Ctrl-C at the terminal reaches this process, which ends the others in order.
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
         except OSError as error:
             raise CannotStart(name, command, error.strerror or str(error)) from error
@@ -145,7 +145,8 @@ def stop_all(children: Iterable[ManagedProcess], *, timeout: float) -> list[Mana
     return late
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For `preexec_fn`: the new process is killed when this one ends, however it ends."""
     # Runs between fork and exec. The setting survives exec, also that of the ROS wheels, which start Python a second
     # time with their library path.
     _C.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -20,6 +20,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from manipapy_ros.bringup.managed_process import die_with_parent
 from manipapy_ros.client.session import destroy_node
 from ros.suites import free_domain, ros_environment
 
@@ -112,7 +113,10 @@ class NodeProcess:
         self.full_name = f"{namespace}/{name}"
         # A file: nobody reads along, and a node that prints into a full pipe would wait for ever.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self.process = subprocess.Popen(command, stdout=self._output, stderr=subprocess.STDOUT)
+        # Nodes of a worker that crashed would answer in its domain, which the next worker takes.
+        self.process = subprocess.Popen(
+            command, stdout=self._output, stderr=subprocess.STDOUT, preexec_fn=die_with_parent
+        )
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         """Ctrl-C or another signal; the exit code."""

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from manipapy_ros.bringup.managed_process import die_with_parent
+
 MARK = "MANIPAPY_TEST_SUITE"
 PATIENCE = 300.0
 """Seconds until something that takes a few counts as not happening, on a busy machine."""
@@ -38,6 +40,7 @@ class Suite:
             stderr=subprocess.STDOUT,
             text=True,
             env=environment,
+            preexec_fn=die_with_parent,
         )
         self.lines: list[str] = []
         self._news: queue.Queue[str | None] = queue.Queue()
