@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from manipapy_msgs.msg import ObstacleArray, WorldEdit
 from octomap_msgs.msg import Octomap
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import PointCloud2
 
@@ -95,10 +96,8 @@ class WorldInputs:
             self._subscribe(Octomap, "unknown_space", self._on_unknown, qos.LATCHED),
             self._subscribe(WorldEdit, "~/edit_world", self._on_edit, EDITS),
             self._subscribe(PointCloud2, "~/point_cloud", self._on_points, qos.COMMAND),
-            *(
-                self._subscribe(Octomap, "octomap_binary", self._on_octomap, profile)
-                for profile in (qos.COMMAND, qos.LATCHED)
-            ),
+            self._subscribe(Octomap, "octomap_binary", self._on_octomap, qos.COMMAND),
+            self._subscribe(Octomap, "octomap_binary", self._on_octomap, qos.LATCHED, optional=True),
         ]
 
     def destroy(self) -> None:
@@ -107,8 +106,18 @@ class WorldInputs:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 
-    def _subscribe(self, kind: Any, topic: str, edit: Callable[[Any], str], profile: QoSProfile) -> Any:
-        """A subscription whose edits are logged if they are refused."""
+    def _subscribe(
+        self, kind: Any, topic: str, edit: Callable[[Any], str], profile: QoSProfile, *, optional: bool = False
+    ) -> Any:
+        """A subscription whose edits are logged if they are refused.
+
+        Args:
+            kind: Type of the messages.
+            topic: Its name.
+            edit: Changes the world and says what it did.
+            profile: Of the topic.
+            optional: Without a warning if publishers do not fit the profile, because another subscription takes theirs.
+        """
 
         def on_message(message: Any) -> None:
             if not self._node.is_active:
@@ -122,7 +131,8 @@ class WorldInputs:
             self._node.get_logger().debug(f"{topic}: {done}")
             self._announce()
 
-        return self._node.create_subscription(kind, topic, on_message, profile)
+        events = SubscriptionEventCallbacks(incompatible_qos=lambda _: None) if optional else None
+        return self._node.create_subscription(kind, topic, on_message, profile, event_callbacks=events)
 
     def _on_obstacles(self, message: ObstacleArray) -> str:
         self._world.update_perceived(message)

@@ -219,6 +219,12 @@ def test_octomaps_and_clouds_enter_by_topic_and_service(followed, peer):
     empty.data = []
     maps.publish(empty)
     followed.volume(lambda volume: volume > 0.99 * free, "the octomap to be gone")
+    volatile = peer.node.create_publisher(Octomap, f"{NAMESPACE}/octomap_binary", 1)  # as octomap_server with latch off
+    peer.wait_for(lambda: volatile.get_subscription_count() > 0, "the planner to subscribe")
+    for message in (octomap(sheet()), empty):
+        volatile.publish(message)
+        followed.volume(lambda volume, full=bool(message.data): (volume < 0.95 * free) == full, "the volatile octomap")
+    assert "incompatible QoS" not in followed.planner.printed
     followed.change(Request.ADD, at=[0.0] * 3, id="map", type="octomap", dimensions=[0.02], data=octomap(sheet()).data)
     _, by_service = followed.volume(lambda volume: volume < 0.95 * free, "the octomap by service")
     assert by_service == pytest.approx(by_topic, rel=1e-3)
