@@ -36,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 110},
     rich_markup_mode=None,  # plain help: loading rich takes longer than the rest of the start
-    help="Robot arms: descriptions, reachability, and what this machine supports.",
+    help="Robot arms: describe, plan, simulate, control, calibrate.",
 )
 
 
@@ -51,7 +51,9 @@ def describe(
     strict: Annotated[bool, typer.Option("--strict", help="List every mistake, also harmless ones.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Print the links, joints, limits and masses of a robot, or of one arm of it.
+    """Print the links, joints, limits and masses of a robot.
+
+    With `--tip`, of one arm of it.
 
     Example: `manipapy describe panda --tip panda_hand`
     """
@@ -116,7 +118,7 @@ def convert(
     package_path: PackagePath = None,
     xacro_arg: XacroArg = None,
 ) -> None:
-    """Write a robot as URDF, from xacro, SDF (of Gazebo), MJCF (of MuJoCo) or another URDF.
+    """Write a robot as URDF, from xacro, SDF, MJCF or another URDF.
 
     Example: `manipapy convert arm.xacro arm.urdf --xacro-arg prefix:=left_`
     """
@@ -143,7 +145,9 @@ def srdf(
     package_path: PackagePath = None,
     xacro_arg: XacroArg = None,
 ) -> None:
-    """Print a semantic description (SRDF) for MoveIt: groups, grippers, home, pairs of links that need no check.
+    """Print a semantic description (SRDF) of a robot for MoveIt.
+
+    It has groups, grippers, the home pose, and the pairs of links that need no check.
 
     Example: `manipapy srdf arm.urdf > arm.srdf`
     """
@@ -169,7 +173,9 @@ def srdf(
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Check Python, compilers, packages, ROS and GPU, each with the cure for what is missing.
+    """Check Python, compilers, packages, ROS and GPU.
+
+    Says what to do about each that is missing.
 
     Exits with 1 if something is wrong that has to be right. Example: `manipapy doctor`
     """
@@ -201,7 +207,9 @@ def warmup(
     package_path: PackagePath = None,
     xacro_arg: XacroArg = None,
 ) -> None:
-    """Compile ahead all that the nodes of a robot need: about a minute once, seconds after that.
+    """Compile ahead all that the nodes of a robot need.
+
+    It takes about a minute once, seconds after that.
 
     Example: `manipapy warmup --robot panda`
     """
@@ -222,7 +230,9 @@ def bench(
     xacro_arg: XacroArg = None,
     as_json: Json = False,
 ) -> None:
-    """Measure how long kinematics, dynamics, collision checks, planning and servo take on this machine.
+    """Measure how fast the library is on this machine.
+
+    Kinematics, dynamics, collision checks, planning and servo.
 
     Example: `manipapy bench panda`
     """
@@ -261,7 +271,7 @@ def _micros(seconds: float) -> str:
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all files.")] = False, as_json: Json = False
 ) -> None:
-    """Show the cache of compiled kernels (folder, entries, sizes), or clear it.
+    """Show or clear the cache of compiled kernels.
 
     Example: `manipapy cache --clear`
     """

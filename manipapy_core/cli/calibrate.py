@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 calibrate = typer.Typer(
     no_args_is_help=True,
-    help="Calibrate cameras: intrinsic parameters, stereo pairs, and where a camera is (hand-eye).",
+    help="Calibrate cameras: one, a stereo pair, or hand-eye.",
 )
 
 # typer evaluates annotations itself, on Python 3.10 as well, hence Optional.
@@ -63,7 +63,9 @@ def board(
     dictionary: Dictionary = "4X4_250",
     dpi: Annotated[int, typer.Option(help="Pixels per inch of the printer.")] = 300,
 ) -> None:
-    """Write a board for printing; measure a square of the print, the scale of all results depends on it.
+    """Write a board for printing.
+
+    Measure a square of the print: the scale of all results depends on it.
 
     Example: `manipapy calibrate board board.png --corners 8x5 --square 0.03`
     """
@@ -90,7 +92,9 @@ def camera(
     name: Annotated[str, typer.Option(help="Name of the camera in the file.")] = "camera",
     as_json: Json = False,
 ) -> None:
-    """Calibrate one camera from all images of a folder, and write it as ROS drivers read it.
+    """Calibrate one camera from the images of a folder.
+
+    The result is written as ROS drivers read it.
 
     Example: `manipapy calibrate camera images --board chessboard --corners 9x6 --square 0.025`
     """
@@ -122,7 +126,9 @@ def stereo(
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Calibrate a stereo pair from images named `left…` and `right…`, and write left.yaml and right.yaml.
+    """Calibrate a stereo pair from the images of a folder.
+
+    They are named `left…` and `right…`; the result is in left.yaml and right.yaml.
 
     Example: `manipapy calibrate stereo pairs --board chessboard --corners 9x6 --square 0.025`
     """
@@ -168,7 +174,9 @@ def hand_eye(
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Find where a camera is from images of a board and the poses of the hand; both set-ups.
+    """Find the pose of a camera on the hand or beside the robot.
+
+    From images of a board and the poses of the hand.
 
     Example: `manipapy calibrate hand-eye views --setup hand --robot ur5e --corners 8x5 --square 0.03`
     """
@@ -214,7 +222,9 @@ def poses(
     xacro_arg: XacroArg = None,
     as_json: Json = False,
 ) -> None:
-    """Choose poses for a hand-eye calibration that are free of collision, see the board and tell most.
+    """Choose poses of the arm for a hand-eye calibration.
+
+    They are free of collision, see the board and tell most.
 
     The guesses are in the hand and in the base (camera on the hand), or in the base and in the hand (beside).
 

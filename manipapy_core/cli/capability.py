@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..model import Chain, Robot
     from ..reachability import Polygon, ReachMap
 
-reach = typer.Typer(no_args_is_help=True, help="Reachability maps: build, ask, and place a base by them.")
+reach = typer.Typer(no_args_is_help=True, help="Reachability maps: build, query, draw, place a base.")
 
 RobotName = Annotated[str, typer.Argument(help="A bundled name such as ur5, or a URDF or xacro file.")]
 TipLink = Annotated[str, typer.Option(help="End of the arm.")]
@@ -61,7 +61,7 @@ def build(
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     scheduler: Annotated[Optional[str], typer.Option(help="Dask scheduler, such as tcp://host:8786.")] = None,  # noqa: UP045
 ) -> None:
-    """Build a map, or go on with one that was interrupted.
+    """Build a map, or continue one that was interrupted.
 
     Example: `manipapy reach build ur5 --tip tool0 --map ur5.map --samples 1000000`
     """
@@ -92,7 +92,7 @@ def build(
 def query(
     robot: RobotName, poses: Poses, tip: TipLink, map_file: MapFile, base: BaseLink = None, as_json: Json = False
 ) -> None:
-    """Tell which poses are reachable, how well, and with which joints.
+    """Print which poses are reachable, how well, and with which joints.
 
     Example: `manipapy reach query ur5 "0.4 0 0.5 180 0 0" --tip tool0 --map ur5.map`
     """
@@ -134,7 +134,9 @@ def place(
     image: ImageFile = None,
     as_json: Json = False,
 ) -> None:
-    """Find places on a floor for the base, from which all the poses (in the world) are reachable.
+    """Find places for the base from which all poses are reachable.
+
+    The poses are those of the tip in the world.
 
     Example: `manipapy reach place ur5 "0.4 0 0.5 180 0 0" --tip tool0 --map ur5.map`
     """
@@ -194,7 +196,7 @@ def show(
     ] = None,
     value: Annotated[str, typer.Option(help="quality, penalised (joint limits count) or clearance.")] = "quality",
 ) -> None:
-    """Draw slices of a map, coloured by quality or by the distance between the arm's own links.
+    """Draw slices of a map, coloured by quality or clearance.
 
     Example: `manipapy reach show ur5 --tip tool0 --map ur5.map --image ur5.png`
     """
@@ -229,7 +231,7 @@ def polytope(
     kind: Annotated[str, typer.Option(help="velocity, motion, force or acceleration.")] = "velocity",
     as_json: Json = False,
 ) -> None:
-    """Print the polytope of the tip: corners, half-spaces, volume, largest ball.
+    """Print the polytope of the tip: corners, half-spaces, volume.
 
     Example: `manipapy polytope ur5 0 -1.2 1.4 -0.7 0.5 2 --tip tool0 --kind force`
     """

@@ -45,7 +45,9 @@ def new_robot(
     view: Annotated[bool, typer.Option(help="Show the robot and its motion in a web page until Ctrl-C.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the files of an existing folder.")] = False,
 ) -> None:
-    """Set up a robot: check, find arms, build the collision body, write a folder for every command, move it once.
+    """Set up your own robot: check it, write its folder, move it.
+
+    Finds arms and grippers and builds the collision body; every command, node and launch file takes the folder.
 
     Example: `manipapy new-robot arm.urdf.xacro --output my_arm`
     """

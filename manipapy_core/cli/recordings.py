@@ -20,7 +20,7 @@ def plot(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw tracking, efforts against their limits, timing of the loop and events of the guard.
+    """Draw tracking, efforts, timing and guard events of a recording.
 
     Example: `manipapy plot run.mcap -o run.png`
     """

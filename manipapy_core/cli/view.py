@@ -42,7 +42,7 @@ def view(
         typer.Option(help="Stop after so long [s]; default: on Ctrl-C."),
     ] = None,
 ) -> None:
-    """Show a robot, a trajectory, a reachability map or a recording on a web page of this machine.
+    """Show a robot, trajectory, map or recording in the browser.
 
     Example: `manipapy view panda`, `manipapy view motion.json --robot panda` or `manipapy view run.mcap`
     """

@@ -110,7 +110,7 @@ def up(
     seconds: Seconds = None,
     stop_timeout: Annotated[float, typer.Option(help="Time for nodes to end before they are killed [s].")] = 2.0,
 ) -> None:
-    """Start model server, controller and a simulated, mocked or real arm, and supervise them.
+    """Start a simulated, mocked or real arm and supervise its nodes.
 
     Example: `manipapy up --robot panda --viewer`
     """
@@ -199,7 +199,7 @@ def _goal_command(act: Callable[[RobotClient, MotionRequest, bool], None]) -> Ca
 
 @_goal_command
 def move(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
-    """Move around obstacles.
+    """Move the arm to a goal, around obstacles.
 
     Example: `manipapy move --joints 0 -1.2 1.4 -0.7 0.5 2`, or `manipapy move --pose 0.4 0.1 0.5 0 1 0 0`
     """
@@ -213,7 +213,9 @@ def move(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
 
 @_goal_command
 def plan(robot: RobotClient, request: MotionRequest, as_json: bool) -> None:
-    """Plan a motion without moving, and print its duration and the planning times.
+    """Plan a motion without moving.
+
+    Prints its duration and the planning times.
 
     Example: `manipapy plan --named home --json`
     """
@@ -313,7 +315,9 @@ def reset(namespace: Namespace = "", as_json: Json = False) -> None:
 def secure(
     keystore: Annotated[str, typer.Argument(help="Folder of the keys; made if there is none.")],
 ) -> None:
-    """Make keys of DDS security (SROS2) for the nodes, and print the environment that uses them.
+    """Make keys of DDS security (SROS2) for the nodes.
+
+    Prints the environment that uses them.
 
     Example: `manipapy secure keys > keys.sh`
     """

@@ -45,7 +45,9 @@ def capture(
     speed: Annotated[float, typer.Option(help="Share of the velocity and acceleration limits.")] = 0.2,
     settle: Annotated[float, typer.Option(help="Rest before an image is taken [s].")] = 0.5,
 ) -> None:
-    """Take images of the board from topics, with the pose of the hand, for `calibrate camera`, `stereo` or `hand-eye`.
+    """Take images of the board from topics, with poses of the hand.
+
+    For `calibrate camera`, `stereo` or `hand-eye`.
 
     With --visits the arm drives to each pose around obstacles, by the planner of `manipapy up`. The calibration of the
     camera is written beside the images where a camera_info arrives.

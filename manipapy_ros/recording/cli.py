@@ -31,7 +31,9 @@ def record(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Record joint states, controller, planner and simulation to an MCAP file, until Ctrl-C.
+    """Record joint states, controller and planner to an MCAP file.
+
+    And the simulation, if there is one, until Ctrl-C.
 
     Example: `manipapy record run.mcap --seconds 30`
     """
@@ -61,7 +63,9 @@ def replay(
     speed: Annotated[float, typer.Option(help="Recorded seconds per second.")] = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Publish a recording again; commands that would move an arm only if named with `--topic`.
+    """Publish a recording again.
+
+    Commands that would move an arm are published only if named with `--topic`.
 
     A report of a failed motion is planned again instead, without nodes. Exits with 1 if planning ends otherwise now.
 
