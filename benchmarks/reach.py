@@ -92,7 +92,7 @@ def built(report: Report, samples: int, *, self_collision: bool) -> ReachMap:
     return reach
 
 
-def random_poses(reach: ReachMap, count: int, seed: int) -> Array:
+def random_poses(count: int, seed: int) -> Array:
     """Uniform in the box around the arm, with any orientation."""
     rng = np.random.default_rng(seed)
     T = np.tile(np.eye(4), (count, 1, 1))
@@ -122,7 +122,7 @@ def judged(report: Report, answers_by: dict[str, Array], true: Array) -> dict[st
 
 def truth(report: Report, reach: ReachMap, count: int) -> None:
     report.heading(f"{count:,} random poses against inverse kinematics")
-    T = random_poses(reach, count, seed=11)
+    T = random_poses(count, seed=11)
     true = ik.solve_batch(reach.chain, T).solved
     report.note(f"{100.0 * true.mean():.1f} % of them are reachable")
     reported = {
@@ -139,7 +139,7 @@ def truth(report: Report, reach: ReachMap, count: int) -> None:
 
 def answers(report: Report, reach: ReachMap) -> None:
     report.heading("Time per answer, in batches of 100,000 random poses")
-    T = random_poses(reach, 100_000, seed=12)
+    T = random_poses(100_000, seed=12)
     jobs = {
         "table alone": lambda: reach.reachable(T),
         "exact at the edge": lambda: reach.reachable(T, exact=True),
@@ -164,7 +164,7 @@ def answers(report: Report, reach: ReachMap) -> None:
 def with_self_collision(report: Report, samples: int, count: int) -> None:
     reach = built(report, samples, self_collision=True)
     checker = Checker(arm("panda")[2])
-    T = random_poses(reach, count, seed=13)
+    T = random_poses(count, seed=13)
     true = np.array([ik.solve(reach.chain, pose, collision=checker.check).solved for pose in T])
     reported = {
         "table alone": reach.reachable(T),
@@ -187,7 +187,7 @@ def six_dimensions(report: Report, samples: int, count: int) -> None:
         start = time.thread_time()
         reach = build_map(MapSpec(*ends, samples=samples, self_collision=False, index="6d"))
         taken = time.thread_time() - start
-        T = random_poses(reach, count, seed=14)
+        T = random_poses(count, seed=14)
         # Where the arm's own tips are, as far out as they get.
         tips = kernels_of(reach.chain).forward.run(reach.seed[:100_000].astype(np.float64))[:, :3, 3]
         low, high = tips.min(axis=0), tips.max(axis=0)

@@ -127,7 +127,7 @@ class ServoNode(ManagedNode):
         """Start the loop; the arm moves with the next command."""
         self._period = 1.0 / float(self.values["rate"])
         self._paused = self._engaged = False
-        self._arrival = self._status_at = self._tried_at = -np.inf
+        self._arrival = self._status_at = self._commanded_at = -np.inf
         self._measured = self._reached = 0.0
         self._refusal, self._last = "", (StatusMessage.NO_WARNING, "")
         self._compute = Histogram()
@@ -164,7 +164,7 @@ class ServoNode(ManagedNode):
         now = self._measured if self._simulated else time.time()
         command = self._commands.poll(wall, now)
         if command is not None:
-            last, self._commanded_at = getattr(self, "_commanded_at", -np.inf), wall
+            last, self._commanded_at = self._commanded_at, wall
             if wall - last > PAUSE:
                 self._refusal = ""
         refusal = self._why_not(wall)
