@@ -44,12 +44,7 @@ def main() -> None:
     report.note(f"Python {platform.python_version()}, {versions}; {checker_code().lanes} lanes of float32")
     speed(report, options.robots)
     truth(report, options.robots, options.configurations)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def speed(report: Report, robots: list[str]) -> None:

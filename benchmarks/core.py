@@ -48,12 +48,7 @@ def main() -> None:
     startup(report, robots)
     if not options.no_peers:
         other_peers(report, robots)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def describe_machine(report: Report) -> None:

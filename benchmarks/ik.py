@@ -43,12 +43,7 @@ def main() -> None:
     beside_peers(report)
     unreachable(report)
     every_solution(report, options.poses)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def poses_of(chain: Chain, count: int, seed: int) -> Array:

@@ -64,12 +64,7 @@ def main() -> None:
     if not options.without_coal:
         truth(report, problems, results)
     batches(report)
-    report.heading("Not like for like")
-    for line in (*NOT_LIKE_FOR_LIKE, *NOT_LIKE_VAMP):
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish((*NOT_LIKE_FOR_LIKE, *NOT_LIKE_VAMP), options.json)
 
 
 def search_seconds(space: PlanningSpace, one: Problem, seed: int) -> float:

@@ -51,12 +51,7 @@ def main() -> None:
     report.note(f"Python {platform.python_version()}, {versions}")
     speed(report, options.timed)
     exactness(report, options.scenes)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def panda_scenes(rows: int, count: int) -> list[tuple[Array, Array, Array, Array]]:

@@ -51,12 +51,7 @@ def main() -> None:
     answers(report, reach)
     with_self_collision(report, options.samples, options.colliding)
     six_dimensions(report, options.samples, options.poses)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def rates(report: Report) -> None:

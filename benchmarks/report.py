@@ -66,6 +66,15 @@ class Report:
         missed = sum(not bar.holds for bar in self.bars)
         print(f"  {len(self.bars) - missed} of {len(self.bars)} hold")
 
+    def finish(self, differences: Sequence[str], path: Path | None) -> None:
+        """Prints what is not like for like and the bars, and writes all numbers to a file if one is given."""
+        self.heading("Not like for like")
+        for line in differences:
+            self.note(line)
+        self.print_bars()
+        if path:
+            self.save(path)
+
     def save(self, path: Path) -> None:
         bars = [asdict(bar) | {"holds": bar.holds} for bar in self.bars]
         path.write_text(
