@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 120
 HOURS ?= 1
 comma := ,
 export PYTHON INSTALLER LOCKED
-# Where containers set it, every process compiles all its Python modules anew: a start takes three times as long.
+# Where containers set it, every process compiles all its Python modules again: a start takes three times as long.
 unexport PYTHONDONTWRITEBYTECODE
 
 BENCH_VENV ?= .venv-bench

@@ -74,8 +74,8 @@ def main() -> int:
         "CPU s",
     ]
     report.table(header, rows)
-    report.promise("translation, worst seed", worst["mm"], 1.5, at_least=False, unit=" mm")
-    report.promise("rotation, worst seed", worst["degrees"], 0.15, at_least=False, unit="°")
+    report.require("translation, worst seed", worst["mm"], 1.5, at_least=False, unit=" mm")
+    report.require("rotation, worst seed", worst["degrees"], 0.15, at_least=False, unit="°")
     report.print_bars()
     if arguments.save:
         report.save(arguments.save)

@@ -67,8 +67,8 @@ def rates(report: Report) -> None:
         found[name] = RATE_SAMPLES / (time.thread_time() - start) / 1e6
         report.note(f"{name:<22} {found[name]:.2f} million a second")
     report.measurements["million samples per second"] = found
-    report.promise("million samples/s", {"": found["free"]}, 1.0, at_least=True, unit="")
-    report.promise("million samples/s, self-collision", {"": found["with self-collision"]}, 0.2, at_least=True, unit="")
+    report.require("million samples/s", {"": found["free"]}, 1.0, at_least=True, unit="")
+    report.require("million samples/s, self-collision", {"": found["with self-collision"]}, 0.2, at_least=True, unit="")
 
 
 def panda_plan(samples: int, **options: object) -> MapSpec:
@@ -128,8 +128,8 @@ def truth(report: Report, reach: ReachMap, count: int) -> None:
     figures = judged(report, reported, true)
     report.measurements["true and false positives"] = figures
     hit, false = figures["exact at the edge"]
-    report.promise("true positives", {"": hit}, 99.0, at_least=True, unit=" %")
-    report.promise("false positives", {"": false}, 2.0, at_least=False, unit=" %")
+    report.require("true positives", {"": hit}, 99.0, at_least=True, unit=" %")
+    report.require("false positives", {"": false}, 2.0, at_least=False, unit=" %")
 
 
 def answers(report: Report, reach: ReachMap) -> None:
@@ -153,7 +153,7 @@ def answers(report: Report, reach: ReachMap) -> None:
         report.note(f"{name:<20} {each[name]:.2f} µs")
     report.measurements["microseconds per answer"] = each
     answered = {name: each[name] for name in ("table alone", "exact at the edge")}
-    report.promise("time per answer", answered, 5.0, at_least=False, unit=" µs")
+    report.require("time per answer", answered, 5.0, at_least=False, unit=" µs")
 
 
 def with_self_collision(report: Report, samples: int, count: int) -> None:
@@ -201,9 +201,9 @@ def six_dimensions(report: Report, samples: int, count: int) -> None:
     heads = ["arm", "reachable", "built [s]", "cells met", "MB", "table TP / FP [%]", "exact TP / FP [%]", "µs"]
     report.table(heads, rows)
     report.measurements["six dimensions"] = rows
-    report.promise("true positives, six dimensions", hits, 99.0, at_least=True, unit=" %")
-    report.promise("false positives, six dimensions", falses, 2.0, at_least=False, unit=" %")
-    report.promise("time per answer, six dimensions", times, 5.0, at_least=False, unit=" µs")
+    report.require("true positives, six dimensions", hits, 99.0, at_least=True, unit=" %")
+    report.require("false positives, six dimensions", falses, 2.0, at_least=False, unit=" %")
+    report.require("time per answer, six dimensions", times, 5.0, at_least=False, unit=" µs")
 
 
 if __name__ == "__main__":

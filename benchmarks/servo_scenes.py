@@ -161,7 +161,7 @@ def base_jacobian(chain: object, q: Array) -> Array:
 
 
 FARTHEST = 0.5
-"""Joint distance between two solutions along a line beyond which it does not go on [rad]."""
+"""Joint distance between two solutions along a line beyond which it does not continue [rad]."""
 SINGULAR = {
     "ur5": {"wrist": [0.0, -1.2, 1.5, -0.8, 0.0, 0.3], "elbow": [0.0, -1.0, 0.0, -0.5, -1.2, 0.0],
             "shoulder": [0.0, None, 2.0, -0.5, -1.2, 0.3]},

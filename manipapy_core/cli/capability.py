@@ -61,7 +61,7 @@ def build(
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     scheduler: Annotated[Optional[str], typer.Option(help="Dask scheduler, such as tcp://host:8786.")] = None,  # noqa: UP045
 ) -> None:
-    """Build a map, or go on with one that was interrupted.
+    """Build a map, or continue with one that was interrupted.
 
     Example: `manipapy reach build ur5 --tip tool0 --map ur5.map --samples 1000000`
     """

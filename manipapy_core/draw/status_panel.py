@@ -22,7 +22,7 @@ SHOWN_SECONDS = 20.0
 UNITS = ((1.0, "rad or m", 1.0), (1e-3, "mrad or mm", 1e3), (0.0, "µrad or µm", 1e6))
 """Largest value from which on a unit is used, the unit, and its number per rad or m."""
 GAP = 3.0
-"""A plot begins anew after so long without data [s]."""
+"""A plot begins again after so long without data [s]."""
 SMALL = 0.01
 """Values below are not written as numbers."""
 PHASES = {

@@ -32,7 +32,7 @@ def solve_by_restarts(query: Query, found: IKResult) -> IKResult:
         found: Result of the quick starts.
 
     Returns:
-        With a deadline, patient starts go on until it is over; the result is then marked as timed out.
+        With a deadline, patient starts continue until it is over; the result is then marked as timed out.
     """
     chain, solver, T, deadline = query.chain, query.solver, query.T, query.deadline
     if query.task.task is Task.POSE and solver.reach.excludes(T):

@@ -53,7 +53,7 @@ class Robot:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Read-only views do not pickle; worker processes get the same robot built anew.
+        # Read-only views do not pickle; worker processes get the same robot rebuilt.
         values = [getattr(self, entry.name) for entry in fields(self)]
         return Robot, tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 

@@ -235,7 +235,7 @@ class ArmServo:
         if np.abs(self._state[1]).max() < SLOW:
             take_stop(self._state, self.acceleration, self.jerk, dt, self._next)
         else:
-            # All joints slow down in proportion, so that the tip goes on in its direction.
+            # All joints slow down in proportion, so that the tip continues in its direction.
             self._advance(self._still.copy(), True, self._search.rows(self._state[0]), dt, self._reference)
         state = self._state.copy()
         return ServoStep(status, state[0], state[1], state[2])

@@ -3,7 +3,7 @@
 The singular values σ of the weighted Jacobian tell how fast the tip moves per joint rate. Below a threshold the part of
 the twist along the direction u is damped by σ²/(σ² + λ²), which bounds joint rates (Nakamura and Hanafusa 1986). At
 σ = 0 the direction is lost to first order. To second order a joint motion along n, with J n = σ u, gives the tip an
-acceleration κ ḣ² along u: where κ has the sign of the twist, moving along n goes on in its direction; where not, the
+acceleration κ ḣ² along u: where κ has the sign of the twist, moving along n continues in its direction; where not, the
 direction is impossible. Where κ is zero, as at a wrist singularity, the arm first moves where σ grows.
 
 All of it is written in tip axes: weights are the same in all directions, so singular values are those in base axes.

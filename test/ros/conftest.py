@@ -131,7 +131,7 @@ class NodeProcess:
     def printed(self) -> str:
         """Everything so far."""
         size = os.fstat(self._output.fileno()).st_size
-        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")  # the node goes on where it was
+        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")  # the node continues where it was
 
     def close(self) -> str:
         """End the process if it still runs; everything it printed."""

@@ -35,7 +35,7 @@ DRAGGED = 0.12
 """[m]"""
 CORES = 4
 TRIES = 4
-"""A servo that is held up for a while stops the arm; it goes on when the gizmo is dragged again."""
+"""A servo that is held up for a while stops the arm; it continues when the gizmo is dragged again."""
 
 
 class Used:

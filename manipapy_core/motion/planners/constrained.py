@@ -28,7 +28,7 @@ SLICE = 64
 DIRECT = 16
 """Goals that are tried directly before anything random."""
 ROOM = 64
-"""Nodes that one branch may add; longer ones go on at the next iteration."""
+"""Nodes that one branch may add; longer ones continue at the next iteration."""
 HALVINGS = 3
 """Of a step whose straight motion leaves the tolerances."""
 REPAIRS = 12

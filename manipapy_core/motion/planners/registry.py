@@ -129,7 +129,7 @@ def uncertain_path(
     """RRT-Connect; what it finds is free at its samples.
 
     Now and then two trees grow into corners from which they hardly ever meet. A search that takes long is therefore
-    begun anew with other random numbers, and each time gets twice as long.
+    restarted with other random numbers, and each time gets twice as long.
     """
     status, path, trees = rrt_connect.begin(space, start, goals, seed, step)
     if status == rrt_connect.FOUND:

@@ -72,7 +72,7 @@ def begin(space: PlanningSpace, start: Array, goals: Array, seed: int, step: flo
     """Tries the straight motions to the goals in their order, then searches for one slice, all in compiled code.
 
     Returns:
-        FOUND, SEARCHING or FULL; the path if there is one; and the trees, to go on with.
+        FOUND, SEARCHING or FULL; the path if there is one; and the trees, to continue with.
     """
     status, path, *arrays = begin_search(
         space.code, start, goals, seed, FIRST_CAPACITY, space.lower, space.upper, RANGE, step, space.no_weights, SLICE,
