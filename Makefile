@@ -22,7 +22,7 @@ bin := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup lock test test-all test-pythons test-faults fuzz soak lint bench bench-core bench-derivatives bench-ik bench-collision \
 	bench-planning bench-polytope \
-	bench-constrained bench-servo bench-reach bench-perception bench-stereo bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs notebooks sim \
+	bench-constrained bench-servo bench-reach bench-perception bench-stereo bench-depth bench-hand-eye bench-gpu bench-control bench-sim bench-nodes bench-setup images architecture docs notebooks sim \
 	clean distclean
 
 help:
@@ -39,9 +39,9 @@ help:
 	@echo "make notebooks   opens five notebooks in the browser, from an environment of its own"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
 	@echo "make bench-derivatives, bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
-	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
+	@echo "make bench-perception  a stereo pair from image to obstacles, beside a plain pipeline"
 	@echo "make bench-stereo  disparities of real pairs beside OpenCV's SGBM_3WAY; make images gets the pairs"
-	@echo "make bench-eyes  depth images with the noise of a real camera: what the obstacles cover, beside the plain way"
+	@echo "make bench-depth  depth images with the noise of a real camera: what the obstacles cover, beside a plain pipeline"
 	@echo "make bench-hand-eye  hand-eye calibration on rendered boards with pixel noise, both set-ups"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
 	@echo "make bench-sim   both physics engines: step, spawn, camera, agreement with our dynamics"
@@ -147,9 +147,9 @@ bench-stereo: images
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
 	$(bin)/python benchmarks/stereo_pairs.py $(ARGS)
 
-bench-eyes:
+bench-depth:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
-	$(bin)/python benchmarks/eyes.py
+	$(bin)/python benchmarks/depth_obstacles.py
 
 bench-hand-eye:
 	@VENV=$(VENV) EXTRAS=$(EXTRAS) scripts/setup_env.sh
@@ -165,7 +165,7 @@ bench-nodes:
 	$(bin)/python benchmarks/capability_node.py
 	$(bin)/python benchmarks/servo_latency.py
 
-bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-stereo bench-eyes bench-hand-eye bench-gpu bench-control bench-sim bench-nodes
+bench: bench-core bench-derivatives bench-ik bench-collision bench-planning bench-polytope bench-constrained bench-servo bench-reach bench-perception bench-stereo bench-depth bench-hand-eye bench-gpu bench-control bench-sim bench-nodes
 
 # make sim SECONDS=20 ends by itself; ROBOT=panda takes another arm; PERCEPTION=0 adds the box to the planner's world
 # instead of detecting it with cameras; VIEWER=1 adds a web page that shows everything; SIMULATOR=pybullet takes the

@@ -2,7 +2,7 @@
 
 Boards are rendered with distortion, blur and noise (`test/calibration/board_sets.py`), 15 views each. The last
 case has errors of the robot's own poses: 0.1 mm and 0.2 mrad per axis. The closed forms that the refinement starts from
-are measured on the same sets. Errors divided by the promised standard deviation should be about one: the share of sets
+are measured on the same sets. Errors divided by the estimated standard deviation should be about one: the share of sets
 within two is printed.
 """
 

@@ -1,7 +1,7 @@
 """Reachability maps: how fast they fill, how true they are, how fast they answer: `make bench-reach`.
 
 The truth is inverse kinematics, pose by pose. Beside manipapy's answers stand those of the plain four-dimensional
-index (Rudorfer 2025): any cell that a sample has met is reachable, whatever the yaw, the roll and the place in the
+index (Rudorfer 2025): any cell that holds a sample is reachable, whatever the yaw, the roll and the place in the
 cell. Times are CPU time of the thread.
 """
 
@@ -36,8 +36,8 @@ NOT_LIKE_FOR_LIKE = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=10_000_000, help="of the map")
-    parser.add_argument("--poses", type=int, default=10_000, help="that are judged")
-    parser.add_argument("--colliding", type=int, default=1000, help="poses that are judged with self-collision")
+    parser.add_argument("--poses", type=int, default=10_000, help="that are compared")
+    parser.add_argument("--colliding", type=int, default=1000, help="poses that are compared with self-collision")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args()
     report = Report()
@@ -81,7 +81,7 @@ def built(report: Report, samples: int, *, self_collision: bool) -> ReachMap:
     start = time.thread_time()
     reach = build_map(panda_plan(samples, self_collision=self_collision))
     taken = time.thread_time() - start
-    cells = f"{len(reach.cell):,} of {reach.grid.cells:,} cells met"
+    cells = f"{len(reach.cell):,} of {reach.grid.cells:,} cells reached"
     report.note(f"built in {taken:.1f} s; {cells}; {reach.memory / 1e6:.0f} MB in memory")
     report.measurements["memory MB"] = reach.memory / 1e6
     return reach
@@ -105,7 +105,7 @@ def plain_index(reach: ReachMap, T: Array) -> Array:
     return (cell >= 0) & (reach.slot[np.maximum(cell, 0)] >= 0)
 
 
-def judged(report: Report, answers_by: dict[str, Array], true: Array) -> dict[str, tuple[float, float]]:
+def rates_of(report: Report, answers_by: dict[str, Array], true: Array) -> dict[str, tuple[float, float]]:
     rows, figures = [], {}
     for name, reported in answers_by.items():
         hit, false = 100.0 * reported[true].mean(), 100.0 * reported[~true].mean()
@@ -125,7 +125,7 @@ def truth(report: Report, reach: ReachMap, count: int) -> None:
         "table alone": reach.reachable(T),
         "exact at the edge": reach.reachable(T, exact=True),
     }
-    figures = judged(report, reported, true)
+    figures = rates_of(report, reported, true)
     report.measurements["true and false positives"] = figures
     hit, false = figures["exact at the edge"]
     report.require("true positives", {"": hit}, 99.0, at_least=True, unit=" %")
@@ -166,7 +166,7 @@ def with_self_collision(report: Report, samples: int, count: int) -> None:
         "exact at the edge": reach.reachable(T, exact=True, collides=checker.check),
     }
     report.note(f"{count:,} random poses against inverse kinematics free of self-collision: {100 * true.mean():.1f} %")
-    report.measurements["with self-collision"] = judged(report, reported, true)
+    report.measurements["with self-collision"] = rates_of(report, reported, true)
 
 
 def six_dimensions(report: Report, samples: int, count: int) -> None:
@@ -198,7 +198,7 @@ def six_dimensions(report: Report, samples: int, count: int) -> None:
         sizes = [f"{taken:.1f}", f"{len(reach.cell):,}", f"{reach.memory / 1e6:.0f}"]
         rows.append([name, f"{100.0 * true.mean():.1f} %", *sizes, table, exact, f"{times[name]:.1f}"])
     report.heading(f"Six dimensions: 10 cm, 15°, {samples:,} samples, {count:,} random poses around the tips")
-    heads = ["arm", "reachable", "built [s]", "cells met", "MB", "table TP / FP [%]", "exact TP / FP [%]", "µs"]
+    heads = ["arm", "reachable", "built [s]", "cells reached", "MB", "table TP / FP [%]", "exact TP / FP [%]", "µs"]
     report.table(heads, rows)
     report.measurements["six dimensions"] = rows
     report.require("true positives, six dimensions", hits, 99.0, at_least=True, unit=" %")

@@ -12,8 +12,8 @@ had it, a cycle takes more CPU time as well, because the caches are theirs. Undi
 before which, the thread kept the processor: getrusage counts no context switch since the end of the last one. The same
 multiplications of small matrices after every tenth cycle show the spread of the machine itself.
 
-The streams take long. With `--results FILE` they run in pieces (`--streams 0:50`), continue where a run was ended, and the
-report is on all streams in the file.
+The streams take long. With `--results FILE` they run in pieces (`--streams 0:50`), continue where a run was ended, and
+the report is on all streams in the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arms, obstacles, command streams, singular lines, and PyBullet as judge, for the servo benchmark."""
+"""Arms, obstacles, command streams, singular lines, and PyBullet as contact check, for the servo benchmark."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def random_twists(seconds: float, rng: np.random.Generator) -> list[Array]:
     return twists[: round(seconds / DT)]
 
 
-class Judge:
+class ContactCheck:
     """Counts contacts of configurations with boxes and of the arm with itself, by PyBullet's own shapes."""
 
     def __init__(self, name: str, joint_names: tuple[str, ...], home: Array):

@@ -222,5 +222,5 @@ class Arm:
 
 
 def wait(seconds: float) -> None:
-    """Of real time, for things that must not happen meanwhile."""
+    """Of real time, for events that must not happen meanwhile."""
     time.sleep(seconds)

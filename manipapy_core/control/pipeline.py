@@ -82,7 +82,9 @@ class ControlPipeline:
         if plan.streamed:
             self._streamed_at = now
             if guard.held is not None and now - streamed_at < STREAM_PAUSE:
-                plan.ending.settle(_refusal(f"{guard.held.text}; a stream that pauses for {STREAM_PAUSE:g} s continues"))
+                plan.ending.settle(
+                    _refusal(f"{guard.held.text}; a stream that pauses for {STREAM_PAUSE:g} s continues")
+                )
                 return
             if min(self.speed, self._guard_speed) < 1.0:
                 # A new goal would start at full speed: the one before runs on, slowly, and ends at rest.

@@ -169,7 +169,7 @@ class _Plot:
     def add(self, seconds: float, *values: float) -> float:
         """Add a point; returns the largest value in the plot."""
         if self._history and not 0.0 <= seconds - self._history[-1][0] < GAP:
-            self._history.clear()  # the simulation was reset, or nobody watched
+            self._history.clear()  # the simulation was reset, or no browser was open
         if self._history and seconds - self._history[-1][0] < SHOWN_SECONDS / PLOTTED:
             # More points than are drawn: the largest of each short time stays visible.
             start, *before = self._history[-1]

@@ -138,7 +138,7 @@ def _distinct(q: Array, bounds: Bounds, least: float) -> list[int]:
     return kept
 
 
-def wound(q: Array, chain: Chain, bounds: Bounds) -> tuple[Array, list[int]]:
+def in_every_winding(q: Array, chain: Chain, bounds: Bounds) -> tuple[Array, list[int]]:
     """Every winding of the solutions (count, n) that the limits allow, and which solution each belongs to.
 
     A joint without limits has endless windings; it keeps the one it has.

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
 from .bounds import nearest_winding, search_bounds
-from .enumerate import Solutions, all_solutions, wound
+from .enumerate import Solutions, all_solutions, in_every_winding
 from .inputs import truth_of
 from .query import Query
 from .result import IKResult, IKStatus
@@ -117,7 +117,7 @@ def gather(query: Query, redundancy: int | Array | None) -> Solutions:
     origin = list(range(len(found.q)))
     q = found.q
     if query.limits:
-        q, origin = wound(found.q, query.chain, query.solver.bounds)
+        q, origin = in_every_winding(found.q, query.chain, query.solver.bounds)
     errors = found.position_error[origin], found.orientation_error[origin]
     return Solutions(q, *errors, found.method, found.complete, found.timed_out)
 

@@ -158,8 +158,8 @@ def solve_batch(
     if poses is None or orthonormalise:
         poses = checked_poses(T, "T", batch=True, orthonormalise=orthonormalise, hint="; `solve` takes one pose")
     seeds = checked_seed(q_seed, chain, len(poses))
-    wound_seeds = None if seeds is None else to_winding(seeds, solver.bounds)
-    solved, rows = solver.many_threaded(poses, wound_seeds, threads)
+    near_seeds = None if seeds is None else to_winding(seeds, solver.bounds)
+    solved, rows = solver.many_threaded(poses, near_seeds, threads)
     n = chain.n
     q = rows[:, :n].copy()
     if seeds is not None:

@@ -163,16 +163,16 @@ class ArmServo:
         q = np.clip(np.zeros(self.chain.n), self.chain.limits.lower, self.chain.limits.upper)
         with compiling("the servo", 10.0):
             before = self._snapshot
-            self.see(every_shape(self._body, q).snapshot())
+            self.set_world(every_shape(self._body, q).snapshot())
             self.reset(q)
             twist, pose = TwistCommand([0.1, 0.0, 0.0, 0.1, 0.0, 0.0]), PoseTarget(self._forward.run(q))
             for command in (twist, JointJog(np.full(self.chain.n, 0.1)), pose, None):
                 self.step(command, 0.004)
                 self.trajectory()
-            self.see(before)
+            self.set_world(before)
             self.reset(q)
 
-    def see(self, snapshot: WorldSnapshot) -> None:
+    def set_world(self, snapshot: WorldSnapshot) -> None:
         """Uses another snapshot of the world from the next cycle on; takes milliseconds if it is a new one."""
         if snapshot is not self._snapshot:
             self._use(snapshot)

@@ -84,7 +84,7 @@ class StateInput:
         """Number of publishers of joint states, of any joints."""
         return self._states.publishers
 
-    def rivals(self) -> tuple[str, ...]:
+    def other_publishers(self) -> tuple[str, ...]:
         """Names of the nodes that publish joint states of this arm; takes some 100 µs, not for the loop."""
         of_arm = [source for source, (_, ours) in tuple(self._of_this_arm.items()) if ours]
         names = self._states.publisher_names()

@@ -44,7 +44,7 @@ class BoundSource:
         return source == self.bound
 
     def update(self, now: float) -> bool:
-        """Releases a bound publisher that is silent; whether it did. To be called now and then."""
+        """Releases a bound publisher that is silent; whether it did. To be called periodically."""
         if self.bound is None or now - self._heard.get(self.bound, now) <= self._release:
             return False
         self._heard.pop(self.bound, None)

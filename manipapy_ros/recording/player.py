@@ -24,7 +24,7 @@ LONGEST_SLEEP = 0.05
 
 
 class AlreadyPublished(ManipapyError):
-    """A topic that somebody else publishes now."""
+    """A topic that another node publishes now."""
 
     def __init__(self, topic: str, node: str):
         super().__init__(

@@ -193,7 +193,7 @@ class ServoNode(ManagedNode):
             self._refusal = "the arm is moved by something else; the client must pause before it is tried again"
             return
         self._servo.reset(np.clip(self._reader.q, self._chain.limits.lower, self._chain.limits.upper))
-        self._servo.see(self._world.snapshot())
+        self._servo.set_world(self._world.snapshot())
         self._engaged, self._reached = True, now
 
     def _disengage(self, why: str) -> None:
@@ -210,7 +210,7 @@ class ServoNode(ManagedNode):
         if np.abs(self._reader.q - servo.q).max() > FOLLOW_TOLERANCE:
             self._disengage("the arm does not follow; is the controller active, and no other goal executed?")
             return ServoStatus.STOPPING, ServoStatus.STOPPING.value
-        servo.see(self._world.snapshot())
+        servo.set_world(self._world.snapshot())
         step = None
         while self._reached <= now:
             step = servo.step(command, self._period)  # type: ignore[arg-type]

@@ -141,7 +141,7 @@ class Physics:
 
         Args:
             steps: Count.
-            proceed: Called now and then; False leaves out the rest.
+            proceed: Called periodically; False leaves out the rest.
 
         Returns:
             Whether all were made.

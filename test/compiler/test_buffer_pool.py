@@ -1,4 +1,4 @@
-"""Memory of results that nobody uses any more serves the next ones, and never one that is still in use."""
+"""Memory of results that are no longer used is reused, memory in use never."""
 
 from __future__ import annotations
 

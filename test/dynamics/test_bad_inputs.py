@@ -31,7 +31,7 @@ def call_with(function: PublicFunction, position: int, value: object, count: int
 
 
 def names(error: Exception, argument: str) -> bool:
-    """True if the message speaks of the argument by its name, as a word of its own."""
+    """Whether the message has the name of the argument as a word."""
     return re.search(rf"\b{argument}\b", str(error)) is not None
 
 

@@ -37,10 +37,10 @@ def test_shortest_path_has_the_fewest_imports():
 def test_imports_are_traced_to_the_module_that_defines_the_name(tmp_path):
     package = tmp_path / "manipapy_core"
     (package / "inner").mkdir(parents=True)
-    (package / "__init__.py").write_text("from .inner import Thing\n")
-    (package / "inner/__init__.py").write_text("from .thing import Thing\n")
-    (package / "inner/thing.py").write_text("class Thing: ...\n")
-    (package / "user.py").write_text("def f():\n    from manipapy_core import Thing\n")
+    (package / "__init__.py").write_text("from .inner import Part\n")
+    (package / "inner/__init__.py").write_text("from .part import Part\n")
+    (package / "inner/part.py").write_text("class Part: ...\n")
+    (package / "user.py").write_text("def f():\n    from manipapy_core import Part\n")
     tree = SourceTree(tmp_path, ["manipapy_core"])
-    assert tree.modules()["manipapy_core.user"] == {"manipapy_core.inner.thing"}
-    assert tree.public_classes() == {"Thing": ["manipapy_core.inner.thing"]}
+    assert tree.modules()["manipapy_core.user"] == {"manipapy_core.inner.part"}
+    assert tree.public_classes() == {"Part": ["manipapy_core.inner.part"]}

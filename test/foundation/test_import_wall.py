@@ -45,7 +45,7 @@ MAY_IMPORT = {
 """Rooms and the rooms just below them; what those may import is allowed as well."""
 
 MAY_IMPORT_ALL = {"__init__", "cli", "compat"}
-"""The front doors. Nobody imports `cli` or `compat`."""
+"""Entry points. No room imports `cli` or `compat`."""
 
 ROS_PACKAGES = {"rclpy", "manipapy_ros", "manipapy_msgs", "launch", "launch_ros", "ament_index_python"}
 

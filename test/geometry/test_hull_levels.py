@@ -1,4 +1,4 @@
-"""Levels of convex hulls: each contains the hull, and parts with many vertices are told apart at fractions of a mm."""
+"""Levels of convex hulls: each contains the hull, and parts with many vertices are resolved at fractions of a mm."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ WITHOUT_LOOP = {
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of real processes get a second try, which the summary names.
 
-    A loop at 1 kHz on a shared machine is held up for a second now and then, and the safety of the arm then acts as it
+    A loop at 1 kHz on a shared machine is held up for a second at times, and the safety of the arm then acts as it
     should: it stops. What fails twice in a row is not the machine.
     """
     here = Path(__file__).parent
@@ -111,7 +111,7 @@ class NodeProcess:
         remap = ["-r", f"__ns:={namespace}"] if namespace else []
         command = [sys.executable, "-m", f"manipapy_ros.{name}.node", "--ros-args", *remap, *arguments]
         self.full_name = f"{namespace}/{name}"
-        # A file: nobody reads along, and a node that prints into a full pipe would wait for ever.
+        # A file, because nothing reads along, and a node that prints into a full pipe would wait for ever.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         # Nodes of a worker that crashed would answer in its domain, which the next worker takes.
         self.process = subprocess.Popen(
@@ -201,8 +201,8 @@ class Peer:
     def call(self, service_type: type, node: NodeProcess, name: str, request, *, repeat: bool = False):
         """The answer of a node's own service `~/name`.
 
-        A node that was killed stays in the graph for a while, and a request may go to it instead of its heir: one that
-        does no harm when repeated is repeated.
+        A node that was killed stays in the graph for a while, and a request may go to it instead of its successor:
+        one that does no harm when repeated is repeated.
         """
         name = f"{node.full_name}/{name}"
         client = self.node.create_client(service_type, name)

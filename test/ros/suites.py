@@ -77,7 +77,7 @@ class Suite:
         return code
 
     def drain(self) -> None:
-        """Add to `lines` what was printed since somebody last waited."""
+        """Add to `lines` what was printed since the last wait."""
         while not self._news.empty():
             line = self._news.get()
             if line is not None:

@@ -50,7 +50,7 @@ def node(context, executor):
 def spin_until(executor, condition):
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "the event did not come"
         executor.spin_once(timeout_sec=0.05)
 
 
@@ -111,7 +111,7 @@ def test_a_hot_subscription_is_left_alone(node, executor):
 
 
 def test_clocks_are_taken_along(node, executor):
-    """They wake nobody, but are not forgotten."""
+    """They do not wake the executor, but are not lost."""
     heard = []
     node.create_subscription(ClockMessage, "a_clock", lambda message: heard.append(message.clock.sec), 1)
     publisher = node.create_publisher(ClockMessage, "a_clock", 1)

@@ -117,7 +117,7 @@ def test_a_goal_that_becomes_blocked_ends_with_a_still_arm(planned):
 
 
 def test_motion_is_refused_until_expected_obstacles_arrive(planned):
-    """Without a message on obstacles nobody knows what is in the way; planning alone moves nothing and is allowed."""
+    """Without a message on obstacles the world is unknown; planning alone moves nothing and is allowed."""
 
     def configure(**values) -> None:
         entries = [Parameter(f"obstacles.{name}", value=value).to_parameter_msg() for name, value in values.items()]

@@ -185,7 +185,7 @@ def test_a_motion_that_ends_while_the_planner_is_paused_has_succeeded(shared):
 
 
 def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_module):
-    """A goal without a watcher continues to its end, whoever sent it."""
+    """A goal without a monitor continues to its end, whichever node sent it."""
     go_right(shared)
     peer, arm = shared.peer, shared.arm
     beats: list[KeyValue] = []
@@ -206,7 +206,7 @@ def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_
 
 
 def outcome_of(arm: Arm, goal_id: bytes):
-    """How a goal of the controller ended that somebody else has sent."""
+    """How a goal of the controller ended that another node has sent."""
     service = FollowJointTrajectory.Impl.GetResultService
     request = service.Request()
     request.goal_id.uuid = list(goal_id)

@@ -1,4 +1,4 @@
-"""Nodes with a loop use no shared memory: those who begin to listen do not hold them up, and they are found as ever."""
+"""Nodes with a loop use no shared memory: new subscribers do not delay them, and discovery works as before."""
 
 from __future__ import annotations
 

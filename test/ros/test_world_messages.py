@@ -193,7 +193,7 @@ def test_an_object_of_several_shapes_moves_is_carried_and_goes_as_one():
     objects.add("tool", POSE, parts)
     version = world.snapshot().version
     objects.move("tool", np.eye(4))
-    assert world.snapshot().version == version + 1, "nobody sees half of it moved"
+    assert world.snapshot().version == version + 1, "no snapshot has half of it moved"
     np.testing.assert_allclose(world.snapshot().objects["tool/1"].T_base_object, parts[1][1])
     objects.attach("tool", "tool0", POSE, ["wrist"])
     assert set(world.snapshot().attached) == {"tool", "tool/1"} and not world.snapshot().objects

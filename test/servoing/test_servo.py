@@ -133,7 +133,7 @@ def test_the_arm_slides_along_a_wall_and_names_it(arm):
     servo_ = servo(arm, world)
     wall = tip(servo_)[:3, 3] + [0.25, 0.0, 0.0]
     world.add("wall", Box([0.1, 2.0, 2.0]), at(*wall))
-    servo_.see(world.snapshot())
+    servo_.set_world(world.snapshot())
     before = tip(servo_)[:3, 3]
     steps = run(servo_, TwistCommand([0.0, 0.0, 0.0, 0.15, 0.1, 0.0]), 2.5)
     moved = tip(servo_)[:3, 3] - before
@@ -147,7 +147,7 @@ def test_an_obstacle_that_appears_ahead_stops_the_arm():
     arm = servo("ur5", world)
     run(arm, TwistCommand([0.0, 0.0, 0.0, 0.0, 0.1, 0.0]), 0.8)
     world.add("late", Box([0.4, 0.1, 0.4]), at(*(tip(arm)[:3, 3] + [0.0, 0.2, 0.0])))
-    arm.see(world.snapshot())
+    arm.set_world(world.snapshot())
     steps = run(arm, TwistCommand([0.0, 0.0, 0.0, 0.0, 0.1, 0.0]), 4.0)
     assert not Checker(body("ur5"), world).check(np.array([step.q for step in steps])).any()
     assert np.abs(steps[-1].qd).max() < 0.05 and "late" in steps[-1].text

@@ -63,7 +63,7 @@ def read_joint(report: Report, element: Element) -> JointEntry | None:
     if ends["parent"] is None or ends["child"] is None:
         return JointEntry(name, element, None)
     if held:
-        cure = "build it from single joints if it shall move, or pass base_pose if it carries the robot"
+        cure = "build it from single joints if it is to move, or pass base_pose if it carries the robot"
         report.flaw(element, owner, f"type {held} is not supported, the joint is held still; {cure}")
     joint = Joint(
         name=name,

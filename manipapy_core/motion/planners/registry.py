@@ -128,7 +128,7 @@ def uncertain_path(
 ) -> FoundPath:
     """RRT-Connect; what it finds is free at its samples.
 
-    Now and then two trees grow into corners from which they hardly ever meet. A search that takes long is therefore
+    Sometimes two trees grow into corners from which they rarely meet. A search that takes long is therefore
     restarted with other random numbers, and each time gets twice as long.
     """
     status, path, trees = rrt_connect.begin(space, start, goals, seed, step)
