@@ -30,7 +30,7 @@ class WaitCode:
 
     call: Callable[[int, int], None]
     """`call(wake, deadline)`: sleeps until the first time of the monotonic clock, then spins until the second
-    [ns]. Lets go of the GIL."""
+    [ns]. Releases the GIL."""
     engine: Any
     """Keeps the code alive."""
 

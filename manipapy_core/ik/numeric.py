@@ -134,7 +134,7 @@ class NumericSolver:
         return self._many(T, q_seeds, self._numbers, next_start, self._quick, QUICK_STARTS)
 
     def many_threaded(self, T: Array, q_seeds: Array | None, threads: int) -> tuple[NDArray[np.bool_], Array]:
-        """`many`, the poses split over threads; the search lets go of the interpreter's lock."""
+        """`many`, the poses split over threads; the search releases the interpreter lock."""
         if threads < 2 or len(T) < 2 * threads:
             return self.many(T, q_seeds)
         from concurrent.futures import ThreadPoolExecutor  # slow to import, rarely used

@@ -59,7 +59,7 @@ PRIORITY = 60
 STATE_TIMEOUT = 0.1
 """Age of the last joint state above which the arm is not moved [s]."""
 MAX_CATCH_UP = 8
-"""Cycles that are made up for at once after a delay; after a longer one the servo starts again."""
+"""Cycles that are computed at once after a delay; after a longer one the servo starts again."""
 FOLLOW_TOLERANCE = 0.1
 """Distance between command and arm above which it does not follow [rad or m]."""
 MOVING = 0.05

@@ -20,7 +20,7 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def test_memory_of_a_dead_result_serves_the_next():
+def test_memory_of_a_released_result_is_reused():
     results = BufferPool()
     first = results.empty((COUNT,), FLOAT64)
     where = address(first)

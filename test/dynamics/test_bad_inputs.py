@@ -187,7 +187,7 @@ def test_a_refused_call_leaves_the_library_usable() -> None:
     assert disagreement(dynamics.inverse_dynamics(chain, q, qd, qdd), before) == 0.0
 
 
-def test_large_but_honest_velocities_are_computed() -> None:
+def test_large_but_valid_velocities_are_computed() -> None:
     """Forces of 1e4 rad/s are large, not wrong: the bound is there to catch nonsense."""
     chain = chain_of(RPRPRR)
     q, qd, _ = (values[0] for values in states(chain, 1))

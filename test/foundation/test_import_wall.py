@@ -99,7 +99,7 @@ def test_the_table_of_rooms_has_no_circle():
     assert cycles(MAY_IMPORT) == []
 
 
-def test_front_doors_are_imported_by_nobody(project):
+def test_entry_points_are_imported_by_no_room(project):
     doors = ("manipapy_core.cli", "manipapy_core.compat")
     users = [
         s.file

@@ -96,7 +96,7 @@ def test_messages_arrive_also_on_topics_that_come_later(node, executor):
     spin_until(executor, lambda: sorted(heard) == ["one", "two"])
 
 
-def test_a_hot_subscription_is_left_alone(node, executor):
+def test_a_polled_subscription_is_left_alone(node, executor):
     heard = []
     group = NeverExecuted()
     hot = node.create_subscription(String, "hot", lambda message: heard.append(message.data), 1, callback_group=group)
@@ -163,7 +163,7 @@ def test_actions_are_carried_out(node, executor):
     server.destroy()
 
 
-def test_a_callback_that_raises_is_heard_of(node, executor):
+def test_a_callback_that_raises_is_reported(node, executor):
     def fail() -> None:
         raise RuntimeError("a test")
 

@@ -211,7 +211,7 @@ def test_result_reports_a_margin_reduced_for_want_of_space(planned):
     status, result = planned.execute(move(LEFT, padding=-1.0))
     assert status == SUCCEEDED, result.text
     assert 0.0 < result.obstacle_margin < 0.02
-    assert "reduced from 0.020 m to 0.010 m for want of space" in result.text
+    assert "reduced from 0.020 m to 0.010 m for lack of space" in result.text
     perception.show()
 
 

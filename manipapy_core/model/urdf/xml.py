@@ -1,6 +1,6 @@
-"""A small, safe XML reader that remembers line numbers.
+"""A small, safe XML reader that keeps line numbers.
 
-The standard ElementTree forgets where an element stood, and an error message without a line is of little
+The standard ElementTree drops the lines of elements, and an error message without a line is of little
 use in a file of a thousand lines. This reader sits directly on expat, keeps the line of every element, and
 refuses document type declarations altogether: no robot description needs one, and they are the door to entity
 bombs and to entities that pull in other files.
