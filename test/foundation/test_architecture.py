@@ -16,7 +16,7 @@ def test_every_data_path_can_be_followed(project):
     assert all(hops(path, modules) > 0 for path in DATA_PATHS)
 
 
-def test_circles_are_found_with_all_their_members():
+def test_cycles_are_found_with_all_their_members():
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "e"}, "e": {"d"}, "f": {"a"}}
     assert cycles(graph) == [["a", "b", "c"], ["d", "e"]]
     assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
