@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..model import Chain, Robot
     from ..reachability import Polygon, ReachMap
 
-reach = typer.Typer(no_args_is_help=True, help="Reachability maps: build, ask, and place a base by them.")
+reach = typer.Typer(no_args_is_help=True, help="Reachability maps: build, query, and place a base by them.")
 
 RobotName = Annotated[str, typer.Argument(help="A bundled name such as ur5, or a URDF or xacro file.")]
 TipLink = Annotated[str, typer.Option(help="End of the arm.")]

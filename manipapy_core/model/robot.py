@@ -141,7 +141,7 @@ class Robot:
 
         Args:
             base: Link that stays still.
-            tip: Link whose motion is asked for.
+            tip: Link whose motion is computed.
             fixed: Positions [rad or m] of joints to be locked. Joints off the path are always locked, at 0
                 unless given here.
         """
@@ -156,7 +156,7 @@ class Robot:
 
         Args:
             base: Link that stays still; the root when not given.
-            tip: Link whose motion is asked for.
+            tip: Link whose motion is computed.
             fixed: Joint positions [rad or m] for joints to be locked.
         """
         from .assemble import build_tree

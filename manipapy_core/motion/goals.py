@@ -94,7 +94,7 @@ def joint_goals(
 
     Raises:
         Stopped: There are none.
-        InputError: The goal makes no sense.
+        InputError: The goal is invalid.
     """
     if isinstance(goal, NamedGoal):
         if goal.name not in goal.states:

@@ -44,7 +44,7 @@ _NUMBERS = struct.Struct("<QQ")
 class WorldFollower:
     """Keeps a copy of the planner's world. Threads may share it.
 
-    A follower that starts late receives the latched world and the changes since. One that has missed a change asks for
+    A follower that starts late receives the latched world and the changes since. One that has missed a change requests
     the whole world. A planner that was started again has a new session, and its world replaces the old one. Without
     messages from a planner the last world is kept, and `problem` says so.
 
@@ -68,7 +68,7 @@ class WorldFollower:
         self._refused = ""
         self._warned = False
         self.resynchronised = 0
-        """How often the whole world was asked for because a change was missed."""
+        """How often the whole world was requested because a change was missed."""
 
     @classmethod
     def of(cls, node: Node, values: Values, frame: str) -> WorldFollower:

@@ -54,7 +54,7 @@ class GoalThreads:
             return len(self._running) > MAX_GOALS
 
     def cancel(self, *, wait: bool) -> None:
-        """Cancel every goal, and wait for its thread if asked to."""
+        """Cancel every goal, and wait for its thread if `wait`."""
         with self._lock:
             running = list(self._running.values())
         for _, cancel in running:

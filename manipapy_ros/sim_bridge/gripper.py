@@ -106,7 +106,7 @@ class GripperAction:
         elif reached and np.abs(qd).max() <= 10.0 * STALL_VELOCITY:
             self._end(succeeded=True)
         elif stalled:
-            self._node.get_logger().info(f"{self.name}: stalled at {q[0]:.4f}, {goal.position:.4f} was asked for")
+            self._node.get_logger().info(f"{self.name}: stalled at {q[0]:.4f}, {goal.position:.4f} was commanded")
             self._end(succeeded=False)
         else:
             self._fill(feedback := GripperCommand.Feedback(), stalled=stalled, reached=reached)

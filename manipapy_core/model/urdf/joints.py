@@ -87,7 +87,7 @@ def _read_joint_type(report: Report, element: Element, owner: str) -> JointType:
         return JointType(written)
     if written is not None:
         report.problem(element, owner, f"type {written!r} is not known; {did_you_mean(written, known)}")
-    # Stands in so that the rest of the file is still checked; a continuous joint asks for nothing more.
+    # Stands in so that the rest of the file is still checked; a continuous joint needs nothing more.
     return JointType.CONTINUOUS
 
 

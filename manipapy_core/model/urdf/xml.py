@@ -35,7 +35,7 @@ class Element:
     children: list[Element] = field(default_factory=list)
     """The elements inside."""
     content: list[Element | str] = field(default_factory=list)
-    """Children and, when it was asked for, the text between them."""
+    """Children and, when requested, the text between them."""
 
     def add(self, part: Element | str) -> None:
         """Append a child or a text."""
