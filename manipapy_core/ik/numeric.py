@@ -23,7 +23,7 @@ from .seed_table import SeedTable, table_for
 _SOLVED, _LEAST_SQUARES = IKStatus.SOLVED, IKStatus.LEAST_SQUARES
 
 QUICK_STARTS = 64
-"""Starts with little patience; nearly every pose is solved by the first or the second."""
+"""Starts with few iterations each; nearly every pose is solved by the first or the second."""
 POLISHED = 1e-10
 """Errors [m and rad] that polishing aims at."""
 BEST_MARGIN = 0.9

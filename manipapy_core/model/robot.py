@@ -204,7 +204,7 @@ class Robot:
         return sum(link.inertial.mass for link in self.links.values() if link.inertial is not None)
 
     def describe(self) -> str:
-        """What a person wants to know: the tree with joints, ranges and masses, and the warnings."""
+        """A summary: the tree with joints, ranges and masses, and the warnings."""
         below: dict[str, list[Joint]] = {name: [] for name in self.links}
         for joint in self.joints.values():
             below[joint.parent].append(joint)

@@ -24,7 +24,7 @@ from manipapy_ros.bringup.managed_process import die_with_parent
 from manipapy_ros.client.session import destroy_node
 from ros.suites import free_domain, ros_environment
 
-PATIENCE = 180.0
+TIMEOUT = 180.0
 """Seconds until something that should happen at once counts as not happening, on a busy machine."""
 ASK_AGAIN = 3.0
 """After how long a harmless question is repeated [s]."""
@@ -121,7 +121,7 @@ class NodeProcess:
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         """Ctrl-C or another signal; the exit code."""
         self.process.send_signal(how)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
     @property
     def is_running(self) -> bool:
@@ -187,9 +187,9 @@ class Peer:
 
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
         """Spin until the condition holds."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not condition():
-            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}"
+            assert time.monotonic() < deadline, f"waited {TIMEOUT:g} s for {what}"
             self._executor.spin_once(timeout_sec=0.05)
 
     def spin_for(self, seconds: float) -> None:

@@ -20,7 +20,7 @@ from manipapy_ros.realtime import lean_executor as lean
 from manipapy_ros.realtime.lean_executor import LeanExecutor
 from manipapy_ros.realtime.polled_topics import NeverExecuted
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """[s]"""
 
 
@@ -48,7 +48,7 @@ def node(context, executor):
 
 
 def spin_until(executor, condition):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline, "the event did not come"
         executor.spin_once(timeout_sec=0.05)

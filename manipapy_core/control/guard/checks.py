@@ -31,7 +31,7 @@ class Check(enum.Enum):
     NONE = "nothing"
     FINITE = "finite numbers"
     FRESH = "fresh state"
-    CLOCK = "sane clock"
+    CLOCK = "clock"
     SOURCE = "state source"
     """Whether one publisher alone gives the joint states."""
     PLAUSIBLE = "plausible state"

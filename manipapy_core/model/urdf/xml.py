@@ -2,8 +2,8 @@
 
 The standard ElementTree drops the lines of elements, and an error message without a line is of little
 use in a file of a thousand lines. This reader sits directly on expat, keeps the line of every element, and
-refuses document type declarations altogether: no robot description needs one, and they are the door to entity
-bombs and to entities that pull in other files.
+refuses document type declarations altogether: no robot description needs one, and they permit entities
+that grow without bound or read other files.
 """
 
 from __future__ import annotations

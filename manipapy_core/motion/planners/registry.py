@@ -134,14 +134,14 @@ def uncertain_path(
     status, path, trees = rrt_connect.begin(space, start, goals, seed, step)
     if status == rrt_connect.FOUND:
         return FoundPath(path, trees.iterations, certain=False)
-    iterations, patience = 0, RESTART_AFTER
+    iterations, budget = 0, RESTART_AFTER
     while True:
         found = False
-        while not found and trees.iterations < patience:
+        while not found and trees.iterations < budget:
             deadline.check()
             found = rrt_connect.search(space, trees, rrt_connect.SLICE, step) == rrt_connect.FOUND
         iterations += trees.iterations
         if found:
             return FoundPath(trees.path(), iterations, certain=False)
-        seed, patience = seed + RESEED, 2 * patience
+        seed, budget = seed + RESEED, 2 * budget
         trees = rrt_connect.Trees.planted(start, goals, seed)
