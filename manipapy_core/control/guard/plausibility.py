@@ -89,5 +89,5 @@ class Plausibility:
         self._stamp = stamp
 
     def reset(self) -> None:
-        """Believes the next state, whatever it is."""
+        """Accepts the next state without a check."""
         self.accepted, self._stamp = True, -np.inf
