@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 120
 HOURS ?= 1
 comma := ,
 export PYTHON INSTALLER LOCKED
-# Where containers set it, every process compiles all its Python modules anew: a start takes three times as long.
+# Where containers set it, every process compiles all its Python modules again: a start takes three times as long.
 unexport PYTHONDONTWRITEBYTECODE
 
 BENCH_VENV ?= .venv-bench
@@ -39,9 +39,9 @@ help:
 	@echo "make notebooks   opens five notebooks in the browser, from an environment of its own"
 	@echo "make bench       every benchmark;  make bench-core  kinematics and dynamics beside their peers"
 	@echo "make bench-derivatives, bench-ik, bench-collision, bench-planning, bench-polytope, bench-reach, bench-gpu  the same for the others"
-	@echo "make bench-perception  a stereo pair from image to obstacles, beside the plain way"
+	@echo "make bench-perception  a stereo pair from image to obstacles, beside a plain pipeline"
 	@echo "make bench-stereo  disparities of real pairs beside OpenCV's SGBM_3WAY; make images gets the pairs"
-	@echo "make bench-eyes  depth images with the noise of a real camera: what the obstacles cover, beside the plain way"
+	@echo "make bench-eyes  depth images with the noise of a real camera: what the obstacles cover, beside a plain pipeline"
 	@echo "make bench-hand-eye  hand-eye calibration on rendered boards with pixel noise, both set-ups"
 	@echo "make bench-control  a minute of control at 1 kHz, and the tracking of every law"
 	@echo "make bench-sim   both physics engines: step, spawn, camera, agreement with our dynamics"

@@ -76,7 +76,7 @@ def main() -> int:
     heads = ["case", "", "per second", "slowest second", "age [ms]", "age p99", "CPU each [ms]", "kB each"]
     report.table(heads, rows)
     report.note("The CPU time is that of the whole node, its executor and both messages included.")
-    report.promise(
+    report.require(
         "polytopes per second", {name: rates[name] for name in REQUIRED}, MIN_RATE, at_least=True, unit=" Hz"
     )
     report.print_bars()

@@ -44,12 +44,7 @@ def main() -> None:
     report.note(f"Python {platform.python_version()}, {versions}; {checker_code().lanes} lanes of float32")
     speed(report, options.robots)
     truth(report, options.robots, options.configurations)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def speed(report: Report, robots: list[str]) -> None:
@@ -90,8 +85,8 @@ def speed(report: Report, robots: list[str]) -> None:
     for name, least in (("panda", 3.0), ("ur5", 2.0)):
         if name in rates:
             text = f"{name}: millions of configurations per second"
-            report.promise(text, {name: rates[name]}, least, at_least=True, unit="")
-    report.promise("distances with nearest points, per configuration", distances, 2.0, at_least=False, unit=" µs")
+            report.require(text, {name: rates[name]}, least, at_least=True, unit="")
+    report.require("distances with nearest points, per configuration", distances, 2.0, at_least=False, unit=" µs")
 
 
 def free_edges(checker: Checker, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,8 +112,8 @@ def truth(report: Report, robots: list[str], count: int) -> None:
         report.measurements[f"{name} against coal"] = {"hits": hits, "free": free, "missed": lost, "invented": extra}
         rows.append([name, f"{hits:,}", f"{free:,}", str(lost), f"{extra:,}", f"{invented[name]:.2f} %"])
     report.table(["robot", "colliding", "free", "missed", "false alarms", "of the free"], rows)
-    report.promise("collisions missed", missed, 0.0, at_least=False, unit="")
-    report.promise("false alarms among free configurations", invented, 10.0, at_least=False, unit=" %")
+    report.require("collisions missed", missed, 0.0, at_least=False, unit="")
+    report.require("false alarms among free configurations", invented, 10.0, at_least=False, unit=" %")
 
 
 if __name__ == "__main__":

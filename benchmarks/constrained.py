@@ -98,9 +98,9 @@ def empty_world(report: Report, arms: dict[str, tuple[Robot, RobotBody]], count:
     report.table(
         ["robot", "free", "empty", "velocity kept (least)", "motion kept (least)", *horizons, "near points [ms]"], rows
     )
-    report.promise("empty polytopes of free arms", empties, 0.0, at_least=False, unit="")
-    report.promise("median velocity volume kept", medians, 0.95, at_least=True)
-    report.promise("rows broken by free motions of 0.02 per joint [mm]", beyond, 1.0, at_least=False, unit=" mm")
+    report.require("empty polytopes of free arms", empties, 0.0, at_least=False, unit="")
+    report.require("median velocity volume kept", medians, 0.95, at_least=True)
+    report.require("rows broken by free motions of 0.02 per joint [mm]", beyond, 1.0, at_least=False, unit=" mm")
 
 
 def obstacles(report: Report, arms: dict[str, tuple[Robot, RobotBody]], scenes: int) -> None:
@@ -133,8 +133,8 @@ def obstacles(report: Report, arms: dict[str, tuple[Robot, RobotBody]], scenes: 
         volumes[name] = float(np.median(ratios))
     horizons = [f"free at {h:g}" for h in HORIZONS]
     report.table(["robot", "scenes", *horizons, "volume of that by coal's distances (5 % below)"], rows)
-    report.promise("free corners [%], worst of the three horizons", free_shares, 99.9, at_least=True, unit=" %")
-    report.promise("median volume beside that of exact distances", volumes, 0.8, at_least=True)
+    report.require("free corners [%], worst of the three horizons", free_shares, 99.9, at_least=True, unit=" %")
+    report.require("median volume beside that of exact distances", volumes, 0.8, at_least=True)
 
 
 def speeds(limits: Array) -> Array:

@@ -78,10 +78,10 @@ def upright(report: Report, count: int, coal: bool) -> None:
         )  # fmt: skip
         report.measurements[f"{robot} upright seconds"] = seconds
     report.table(["robot", "solved", "time", "largest tilt", "without constraint", "touch (coal)"], rows)
-    report.promise("upright: solved in 2 s", solved, 98.0, at_least=True, unit=" %")
-    report.promise("upright: largest tilt at 1 kHz by Pinocchio", tilted, TILT, at_least=False, unit=" rad")
+    report.require("upright: solved in 2 s", solved, 98.0, at_least=True, unit=" %")
+    report.require("upright: largest tilt at 1 kHz by Pinocchio", tilted, TILT, at_least=False, unit=" rad")
     if coal:
-        report.promise("upright: trajectories that touch under coal", touched, 0.0, at_least=False, unit="")
+        report.require("upright: trajectories that touch under coal", touched, 0.0, at_least=False, unit="")
 
 
 def dual(report: Report, count: int, coal: bool) -> None:
@@ -105,9 +105,9 @@ def dual(report: Report, count: int, coal: bool) -> None:
         )  # fmt: skip
         report.measurements[f"{robot} seconds"] = seconds
     report.table(["robot", "joints", "solved", "time", "touch (coal)"], rows)
-    report.promise("two arms: solved in 1 s", solved, 100.0, at_least=True, unit=" %")
+    report.require("two arms: solved in 1 s", solved, 100.0, at_least=True, unit=" %")
     if coal:
-        report.promise("two arms: trajectories that touch under coal", touched, 0.0, at_least=False, unit="")
+        report.require("two arms: trajectories that touch under coal", touched, 0.0, at_least=False, unit="")
 
 
 def samples(result: PlanResult) -> np.ndarray:

@@ -196,10 +196,10 @@ def measure_loop(bench: Bench, seconds: float, report: Report) -> list[Controlle
         ],
     )
     report.note("lateness of the empty loop is caused by the machine: no loop can do better")
-    report.promise("achieved rate", {"mean": rate}, 999.0, at_least=True, unit="Hz")
-    report.promise("ticks later than 0.5 ms", {"share": late}, 0.1, at_least=False, unit="%")
+    report.require("achieved rate", {"mean": rate}, 999.0, at_least=True, unit="Hz")
+    report.require("ticks later than 0.5 ms", {"share": late}, 0.1, at_least=False, unit="%")
     compute = float(np.median([status.compute_p99 for status in statuses]))
-    report.promise("compute per tick p99", {"median second": compute}, 60.0, at_least=False, unit="µs")
+    report.require("compute per tick p99", {"median second": compute}, 60.0, at_least=False, unit="µs")
     report.measurements["loop"] = {row[0]: row[2:] for row in rows}
     report.measurements["empty loop"] = {"rate": best, "late [%]": machine}
     return statuses
@@ -226,7 +226,7 @@ def follow_with_every_law(bench: Bench, seconds: float, report: Report) -> dict[
         for name, value in sorted(rms.items(), key=lambda item: item[1])
     ]
     report.table(["law", "unit", "RMS", "largest", f"better than {BASELINE}"], rows)
-    report.promise(f"{BEST} against {BASELINE}", {"ratio": rms[BASELINE] / rms[BEST]}, 20.0, at_least=True)
+    report.require(f"{BEST} against {BASELINE}", {"ratio": rms[BASELINE] / rms[BEST]}, 20.0, at_least=True)
     report.measurements["tracking RMS [mrad]"] = rms
     return errors
 

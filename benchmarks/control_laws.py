@@ -131,8 +131,8 @@ def timing(report: Report, robots: list[Arm]) -> None:
             laws[f"{name} on {arm.name}"], ticks[f"{name} on {arm.name}"] = law[1], tick[1]
     report.table(["robot", "law", "law p50", "law p99", "tick p50", "tick p99"], rows)
     report.measurements["law p99 [µs]"], report.measurements["tick p99 [µs]"] = laws, ticks
-    report.promise("a law, p99 per tick", laws, TICK_BUDGET, at_least=False, unit="µs")
-    report.promise("a whole tick, p99", ticks, TICK_BUDGET, at_least=False, unit="µs")
+    report.require("a law, p99 per tick", laws, TICK_BUDGET, at_least=False, unit="µs")
+    report.require("a whole tick, p99", ticks, TICK_BUDGET, at_least=False, unit="µs")
 
 
 def _least(measure: Callable[[], tuple[float, float]]) -> tuple[float, float]:
@@ -155,7 +155,7 @@ def tracking(report: Report, robots: list[Arm]) -> None:
         report.measurements[f"RMS error on {arm.name} [mrad]"] = errors
     header = ["robot", "law", "exact model", "vs pd", f"{HEAVIER:g} x masses", "vs pd"]
     report.table(header, rows)
-    report.promise("computed torque over PD, exact model", ratios, MIN_GAIN, at_least=True)
+    report.require("computed torque over PD, exact model", ratios, MIN_GAIN, at_least=True)
 
 
 def _rms(errors: Array) -> float:

@@ -48,12 +48,7 @@ def main() -> None:
     startup(report, robots)
     if not options.no_peers:
         other_peers(report, robots)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def describe_machine(report: Report) -> None:
@@ -89,9 +84,9 @@ def batches(report: Report, robots: list[Problem]) -> None:
         report.measurements[f"batch {problem.name}"] = seconds
     report.table(("robot", "function", "manipapy", "pin C++", "ratio", "pin Python", "ratio"), rows)
     for name, label in (("inverse_dynamics", "RNEA"), ("forward_dynamics", "ABA")):
-        report.promise(f"{label} over Pinocchio's C++ loop", only(against_cpp, name), 20, at_least=True)
+        report.require(f"{label} over Pinocchio's C++ loop", only(against_cpp, name), 20, at_least=True)
     for name, label in (("mass_matrix", "CRBA"), ("forward", "FK"), ("body_jacobian", "body Jacobian")):
-        report.promise(f"{label} over Pinocchio's Python loop", only(against_python, name), 12, at_least=True)
+        report.require(f"{label} over Pinocchio's Python loop", only(against_python, name), 12, at_least=True)
 
 
 def precision(report: Report, robots: list[Problem]) -> None:
@@ -110,7 +105,7 @@ def precision(report: Report, robots: list[Problem]) -> None:
             rows.append((problem.name, name, nanoseconds(wide), nanoseconds(narrow), times(wide / narrow)))
         report.measurements[f"precision {problem.name}"] = seconds
     report.table(("robot", "function", "float64", "float32", "ratio"), rows)
-    report.promise("float32 over float64", ratios, 1.6, at_least=True)
+    report.require("float32 over float64", ratios, 1.6, at_least=True)
 
 
 def single_calls(report: Report, robots: list[Problem]) -> None:
@@ -141,8 +136,8 @@ def single_calls(report: Report, robots: list[Problem]) -> None:
             )
         report.measurements[f"single {problem.name}"] = seconds
     report.table(("robot", "function", "pin", "bound kernel", "ratio", "public function", "ratio"), rows)
-    report.promise("bound kernel, of Pinocchio's Python call", bound_share, 1, at_least=False)
-    report.promise("public function, of Pinocchio's Python call", public_share, 2, at_least=False)
+    report.require("bound kernel, of Pinocchio's Python call", bound_share, 1, at_least=False)
+    report.require("public function, of Pinocchio's Python call", public_share, 2, at_least=False)
 
 
 def threads(report: Report, robots: list[Problem]) -> None:
@@ -168,7 +163,7 @@ def threads(report: Report, robots: list[Problem]) -> None:
             rows.append((problem.name, name, one, two, times(result.gain), *when_quiet))
     report.table(("robot", "", "one", "two", "gain", "gain, no load", "rounds without load"), rows)
     report.note(f"no load: before and after, two hashing threads were at least {SecondCore.ENOUGH}x as fast as one")
-    report.promise("two threads over one (on a quiet machine)", gains, 1.6, at_least=True)
+    report.require("two threads over one (on a quiet machine)", gains, 1.6, at_least=True)
 
 
 def startup(report: Report, robots: list[Problem]) -> None:
@@ -191,9 +186,9 @@ def startup(report: Report, robots: list[Problem]) -> None:
     imported = import_seconds()
     report.measurements["import"] = imported
     report.note(f"import manipapy_core: {imported:.3f} s CPU, NumPy included")
-    report.promise("six kernels compiled cold", compiled, 2, at_least=False, unit="s")
-    report.promise("six kernels loaded from the cache", loaded, 50, at_least=False, unit="ms")
-    report.promise("import manipapy_core", {"": imported}, 0.3, at_least=False, unit="s")
+    report.require("six kernels compiled cold", compiled, 2, at_least=False, unit="s")
+    report.require("six kernels loaded from the cache", loaded, 50, at_least=False, unit="ms")
+    report.require("import manipapy_core", {"": imported}, 0.3, at_least=False, unit="s")
 
 
 def only(values: dict[str, float], function: str) -> dict[str, float]:

@@ -38,8 +38,8 @@ def main() -> None:
             errors[f"{name}, {problem.name}"] = disagreement(problem, name, states, peer)
         report.measurements[problem.name] = seconds
     report.table(("robot", "derivatives of", "manipapy", "pin Python", "ratio", "pin less call", "ratio"), rows)
-    report.promise("derivatives over Pinocchio's, without the cost of its calls", ratios, 15, at_least=True)
-    report.promise("largest relative disagreement with Pinocchio", errors, 1e-9, at_least=False)
+    report.require("derivatives over Pinocchio's, without the cost of its calls", ratios, 15, at_least=True)
+    report.require("largest relative disagreement with Pinocchio", errors, 1e-9, at_least=False)
     report.print_bars()
 
 

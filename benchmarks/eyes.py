@@ -11,7 +11,7 @@ included. An object is lost in a frame if less than half of its points are cover
 more than 2 cm above the table. A phantom is an obstacle without a point of an object. Times are CPU milliseconds of the
 calling thread, medians; those of the stereo pair are on the simulated table of `make bench-perception`.
 
-Pairs of the same objects, 2 cm apart or touching, are told apart if most of each is in a cluster of its own, in the
+Pairs of the same objects, 2 cm apart or touching, are separated if most of each is in a cluster of its own, in the
 first frame. Pairs of which one is hardly visible (fewer than 150 pixels) are not counted.
 """
 
@@ -33,7 +33,7 @@ from report import Report
 # The scenes of the tests: their package comes before the benchmark of the same name.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test"))
 
-from eyes_pairs import pair_apart, told_apart
+from close_pairs import pair_apart, separated
 
 from manipapy_core.errors import InputError
 from manipapy_core.geometry import ConvexMesh
@@ -197,12 +197,12 @@ def depth_frames(report: Report, scenes: int, frames: int) -> None:
     report.measurements["depth"] = {name: rows[3 * k : 3 * k + 3] for k, name in enumerate(tallies)}
     ours = tallies["manipapy"]
     worst = min(share for shares in ours.objects.values() for share in shares)
-    report.promise("object points covered, worst frame", {"": 100 * min(ours.frames)}, 99.8, at_least=True, unit="%")
-    report.promise("object points covered, worst object", {"": 100 * worst}, 97.0, at_least=True, unit="%")
-    report.promise("lost object-frames", {"": float(ours.lost)}, 0.0, at_least=False, unit="")
-    report.promise("floating obstacles", {"": float(ours.floating)}, 0.0, at_least=False, unit="")
-    report.promise("phantoms a scene", {"": len(ours.phantoms) / scenes}, 0.02, at_least=False, unit="")
-    report.promise("CPU per depth frame", {"": float(np.median(ours.milliseconds))}, 25.0, at_least=False, unit="ms")
+    report.require("object points covered, worst frame", {"": 100 * min(ours.frames)}, 99.8, at_least=True, unit="%")
+    report.require("object points covered, worst object", {"": 100 * worst}, 97.0, at_least=True, unit="%")
+    report.require("lost object-frames", {"": float(ours.lost)}, 0.0, at_least=False, unit="")
+    report.require("floating obstacles", {"": float(ours.floating)}, 0.0, at_least=False, unit="")
+    report.require("phantoms a scene", {"": len(ours.phantoms) / scenes}, 0.02, at_least=False, unit="")
+    report.require("CPU per depth frame", {"": float(np.median(ours.milliseconds))}, 25.0, at_least=False, unit="ms")
 
 
 def close_pairs(report: Report, count: int) -> None:
@@ -224,16 +224,16 @@ def close_pairs(report: Report, count: int) -> None:
                 ("manipapy", (result.voxels.xyz, result.labels)),
                 ("plain", PlainPipeline().cluster(frame)),
             ):
-                found, extra = told_apart(*clusters, objects)
+                found, extra = separated(*clusters, objects)
                 apart[by] += found
                 more[by] += extra
         for by in apart:
             rows.append([by, name, f"{apart[by]} of {seen}", f"{100 * apart[by] / seen:.1f}", f"{more[by]}"])
         shares[name] = 100 * apart["manipapy"] / seen
-    report.table(["pipeline", "objects", "told apart", "%", "clusters too many"], rows)
+    report.table(["pipeline", "objects", "separated", "%", "clusters too many"], rows)
     report.measurements["pairs"] = rows
-    report.promise("objects 2 cm apart told apart", {"": shares["2 cm apart"]}, 90.0, at_least=True, unit="%")
-    report.promise("points of close objects covered, worst", {"": 100 * min(covered)}, 99.8, at_least=True, unit="%")
+    report.require("objects 2 cm apart separated", {"": shares["2 cm apart"]}, 90.0, at_least=True, unit="%")
+    report.require("points of close objects covered, worst", {"": 100 * min(covered)}, 99.8, at_least=True, unit="%")
 
 
 def stereo_pair(report: Report, rounds: int) -> None:
@@ -250,7 +250,7 @@ def stereo_pair(report: Report, rounds: int) -> None:
     ]
     median = float(np.median(spent[3:]))
     report.table(["pipeline", "", "ms"], [["manipapy", "", f"{median:.1f}"]])
-    report.promise("CPU per stereo pair", {"": median}, 40.0, at_least=False, unit="ms")
+    report.require("CPU per stereo pair", {"": median}, 40.0, at_least=False, unit="ms")
 
 
 def hulls_of(obstacles) -> dict[int, ConvexMesh]:

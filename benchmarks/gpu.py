@@ -153,12 +153,12 @@ def show(report: Report, title: str, rows: dict[Any, dict[str, float]], baseline
     """Nanoseconds per configuration, and how many times slower the baseline is than our kernels."""
     names = list(next(iter(rows.values())))
     order = [baseline, *(name for name in names if name != baseline)]
-    rivals = [name for name in ("CPU, 1 thread", "GPU") if name in names and name != baseline]
+    compared = [name for name in ("CPU, 1 thread", "GPU") if name in names and name != baseline]
     report.heading(f"{title}: ns per configuration")
     report.table(
-        ["", *order, *(f"{baseline} / {rival}" for rival in rivals)],
+        ["", *order, *(f"{baseline} / {against}" for against in compared)],
         [
-            [str(key), *(nanoseconds(row[name]) for name in order), *(times(row[baseline] / row[r]) for r in rivals)]
+            [str(key), *(nanoseconds(row[name]) for name in order), *(times(row[baseline] / row[r]) for r in compared)]
             for key, row in rows.items()
         ],
     )

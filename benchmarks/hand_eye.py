@@ -2,7 +2,7 @@
 
 Boards are rendered with distortion, blur and noise (`test/calibration/board_sets.py`), 15 views each. The last
 case has errors of the robot's own poses: 0.1 mm and 0.2 mrad per axis. The closed forms that the refinement starts from
-are measured on the same sets. Errors divided by the promised standard deviation should be about one: the share of sets
+are measured on the same sets. Errors divided by the estimated standard deviation should be about one: the share of sets
 within two is printed.
 """
 
@@ -74,8 +74,8 @@ def main() -> int:
         "CPU s",
     ]
     report.table(header, rows)
-    report.promise("translation, worst seed", worst["mm"], 1.5, at_least=False, unit=" mm")
-    report.promise("rotation, worst seed", worst["degrees"], 0.15, at_least=False, unit="°")
+    report.require("translation, worst seed", worst["mm"], 1.5, at_least=False, unit=" mm")
+    report.require("rotation, worst seed", worst["degrees"], 0.15, at_least=False, unit="°")
     report.print_bars()
     if arguments.save:
         report.save(arguments.save)

@@ -27,7 +27,6 @@ class Peer:
     solve: Solve
     clock: Callable[[], float]
     note: str = ""
-    every_solution: bool = False
 
 
 def peers_of(name: str, text: str, chain: Chain) -> list[Peer]:
@@ -96,7 +95,7 @@ def eaik(name: str, text: str, chain: Chain) -> Peer | None:
         answer = solver.IK(shifted)
         return answer.Q[0] if len(answer.Q) else None
 
-    return Peer("EAIK", solve, time.thread_time, "every branch, no limits", every_solution=True)
+    return Peer("EAIK", solve, time.thread_time, "every branch, no limits")
 
 
 def ssik(name: str, text: str, chain: Chain) -> Peer | None:
@@ -115,4 +114,4 @@ def ssik(name: str, text: str, chain: Chain) -> Peer | None:
         solutions = arm.solve(T)
         return solutions[0].q if solutions else None
 
-    return Peer("ssik", solve, time.thread_time, "every branch within limits, windings too", every_solution=True)
+    return Peer("ssik", solve, time.thread_time, "every branch within limits, windings too")

@@ -79,8 +79,8 @@ def end_to_end(report: Report, scenes: dict[tuple[int, int], RenderedScene], rou
         report.note(f"{label}: {len(found)} obstacles found, {scene.objects} objects in the scene, {valid}")
         report.measurements[f"end to end {label}"] = taken
     report.table(["images", "pipeline", "ms", "to ours"], rows)
-    report.promise("naive / manipapy at 640x480", {"": ratios["640x480"]}, 3.0, at_least=True)
-    report.promise("CPU per frame at 640x480", {"": ours_ms["640x480"]}, 60.0, at_least=False, unit="ms")
+    report.require("naive / manipapy at 640x480", {"": ratios["640x480"]}, 3.0, at_least=True)
+    report.require("CPU per frame at 640x480", {"": ours_ms["640x480"]}, 60.0, at_least=False, unit="ms")
 
 
 def stages(report: Report, scenes: dict[tuple[int, int], RenderedScene], rounds: int) -> None:
@@ -106,7 +106,7 @@ def latency(report: Report, rounds: int) -> None:
     rows = [[name, f"{1e3 * np.median(times):.1f}", f"{1e3 * max(times):.1f}"] for name, times in taken.items()]
     report.table(["part", "median", "largest"], rows)
     report.note("rendered in a process of its own, matched from both sides as in `make sim`; without DDS")
-    report.promise("camera to obstacle", {"": 1e3 * float(np.median(taken["whole"]))}, 150.0, at_least=False, unit="ms")
+    report.require("camera to obstacle", {"": 1e3 * float(np.median(taken["whole"]))}, 150.0, at_least=False, unit="ms")
 
 
 def voxels(report: Report, scene: RenderedScene, rounds: int) -> None:
@@ -121,7 +121,7 @@ def voxels(report: Report, scene: RenderedScene, rounds: int) -> None:
         clock=THREAD,
     )
     report.table(["", "by", "ms"], [["", name, f"{1e3 * seconds:.2f}"] for name, seconds in taken.items()])
-    report.promise("voxel grid of 300k points", {"": 1e3 * taken["manipapy"]}, 5.0, at_least=False, unit="ms")
+    report.require("voxel grid of 300k points", {"": 1e3 * taken["manipapy"]}, 5.0, at_least=False, unit="ms")
 
 
 def numpy_voxels(points: np.ndarray, cell: float) -> np.ndarray:
@@ -147,7 +147,7 @@ def clustering(report: Report, scene: RenderedScene) -> None:
             rows.append([f"{count}", name, f"{1e3 * seconds:.2f}", f"{seconds / taken['manipapy']:.1f}x", same])
         ratios[f"{count}"] = taken["scikit-learn"] / taken["manipapy"]
     report.table(["points", "by", "ms", "to ours", "labels"], rows)
-    report.promise("scikit-learn / manipapy, DBSCAN of 20k points", {"": ratios["20000"]}, 3.0, at_least=True)
+    report.require("scikit-learn / manipapy, DBSCAN of 20k points", {"": ratios["20000"]}, 3.0, at_least=True)
 
 
 def ours_settings(scene: RenderedScene) -> PerceptionSettings:

@@ -64,12 +64,7 @@ def main() -> None:
     if not options.without_coal:
         truth(report, problems, results)
     batches(report)
-    report.heading("Not like for like")
-    for line in (*NOT_LIKE_FOR_LIKE, *NOT_LIKE_VAMP):
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish((*NOT_LIKE_FOR_LIKE, *NOT_LIKE_VAMP), options.json)
 
 
 def search_seconds(space: PlanningSpace, one: Problem, seed: int) -> float:
@@ -107,14 +102,14 @@ def search(report: Report, problems: list[Problem]) -> None:
             rows.append([robot, kind, *cells, *(times(value) for value in ratio)])
     header = ["robot", "scene", "manipapy", "ompl, states", "ompl, motions", "ratio", "ratio"]
     report.table(header, rows)
-    report.promise("searches not solved in 1 s", {"all": float(unsolved)}, 0.0, at_least=False, unit="")
+    report.require("searches not solved in 1 s", {"all": float(unsolved)}, 0.0, at_least=False, unit="")
     table = {name: value for name, value in medians.items() if name.endswith("table")}
-    report.promise("median search on a full table", table, 0.2, at_least=False, unit=" ms")
+    report.require("median search on a full table", table, 0.2, at_least=False, unit=" ms")
     if installed("ompl"):
         easy = {name: value for name, value in ratios.items() if name.endswith("table")}
         hard = {name: value for name, value in ratios.items() if not name.endswith("table")}
-        report.promise("table: ompl / manipapy", easy, 20.0, at_least=True)
-        report.promise("shelf, cage, slot: ompl / manipapy", hard, 5.0, at_least=True)
+        report.require("table: ompl / manipapy", easy, 20.0, at_least=True)
+        report.require("shelf, cage, slot: ompl / manipapy", hard, 5.0, at_least=True)
 
 
 def milliseconds(seconds: list[float]) -> str:
@@ -152,10 +147,10 @@ def requests(report: Report, problems: list[Problem]) -> list[PlanResult]:
             )  # fmt: skip
             report.measurements[f"{name} request seconds"] = {"cpu": cpu, "wall": wall}
     report.table(["robot", "scene", "CPU", "wall", "solved", "motion"], rows)
-    report.promise("whole requests that failed", {"all": float(failed)}, 0.0, at_least=False, unit="")
+    report.require("whole requests that failed", {"all": float(failed)}, 0.0, at_least=False, unit="")
     table = {name: value for name, value in medians.items() if name.endswith("table")}
-    report.promise("whole request on a full table, median CPU", table, 2.0, at_least=False, unit=" ms")
-    report.promise("whole request, median CPU time", medians, 50.0, at_least=False, unit=" ms")
+    report.require("whole request on a full table, median CPU", table, 2.0, at_least=False, unit=" ms")
+    report.require("whole request, median CPU time", medians, 50.0, at_least=False, unit=" ms")
     return results
 
 
@@ -178,7 +173,7 @@ def truth(report: Report, problems: list[Problem], results: list[PlanResult]) ->
             caught += bool(coal_scene(one).check(q).any())
     report.note(f"{len(results)} trajectories, {checked:,} configurations, {invalid} trajectories invalid")
     report.note(f"negative control: planned without obstacles, {caught} of {len(blind)} are invalid")
-    report.promise("trajectories invalid under coal", {"all": float(invalid)}, 0.0, at_least=False, unit="")
+    report.require("trajectories invalid under coal", {"all": float(invalid)}, 0.0, at_least=False, unit="")
 
 
 def batches(report: Report) -> None:
@@ -211,7 +206,7 @@ def batches(report: Report) -> None:
     report.measurements["seconds per point"] = each
     if theirs:
         ratio = each[next(iter(theirs))] / each["manipapy, single, memory reused"]
-        report.promise("batch of quintics: ManipulaPy / manipapy", {"memory reused": ratio}, 50.0, at_least=True)
+        report.require("batch of quintics: ManipulaPy / manipapy", {"memory reused": ratio}, 50.0, at_least=True)
 
 
 if __name__ == "__main__":

@@ -70,8 +70,8 @@ def new_scenes(report: Report, checker: Checker) -> None:
     taken = {"world and checker": _median(build), "one object moved": _median(move)}
     report.table(["", "µs"], [[name, f"{1e6 * seconds:.1f}"] for name, seconds in taken.items()])
     report.measurements["new scene seconds"] = taken
-    report.promise("new scene of 50 boxes", {"": 1e6 * taken["world and checker"]}, 300.0, at_least=False, unit=" µs")
-    report.promise("one object moved", {"": 1e6 * taken["one object moved"]}, 20.0, at_least=False, unit=" µs")
+    report.require("new scene of 50 boxes", {"": 1e6 * taken["world and checker"]}, 300.0, at_least=False, unit=" µs")
+    report.require("one object moved", {"": 1e6 * taken["one object moved"]}, 20.0, at_least=False, unit=" µs")
 
 
 def _median(work: Any, rounds: int = 300) -> float:
@@ -109,7 +109,7 @@ def beside_vamp(report: Report, problems: list[Problem], robots: tuple[str, ...]
     header = ["robot", "scene", "runs", "search", "VAMP", "ratio", "shortening", "VAMP", "ratio", "length"]
     report.table(header, rows)
     if ratios:
-        report.promise("search: manipapy / VAMP", ratios, 1.0, at_least=False)
+        report.require("search: manipapy / VAMP", ratios, 1.0, at_least=False)
 
 
 def _runs(one: Problem) -> Iterator[tuple[list[float], list[float]]]:

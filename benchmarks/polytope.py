@@ -51,12 +51,7 @@ def main() -> None:
     report.note(f"Python {platform.python_version()}, {versions}")
     speed(report, options.timed)
     exactness(report, options.scenes)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def panda_scenes(rows: int, count: int) -> list[tuple[Array, Array, Array, Array]]:
@@ -108,11 +103,11 @@ def speed(report: Report, count: int) -> None:
     if lost:
         report.note("gave up (flat or ill-conditioned scenes): " + ", ".join(lost))
     report.measurements["milliseconds"] = counted
-    report.promise("no obstacle rows [ms]", {"k = 0": medians["k = 0"]}, 0.2, at_least=False, unit=" ms")
-    report.promise("24 obstacle rows [ms]", {"k = 24": medians["k = 24"]}, 2.0, at_least=False, unit=" ms")
+    report.require("no obstacle rows [ms]", {"k = 0": medians["k = 0"]}, 0.2, at_least=False, unit=" ms")
+    report.require("24 obstacle rows [ms]", {"k = 24": medians["k = 24"]}, 2.0, at_least=False, unit=" ms")
     if ratios:
         report.note("pycapacity / manipapy: " + ", ".join(f"{k}: {times(ratio)}" for k, ratio in ratios.items()))
-        report.promise("faster than pycapacity's iterative method", ratios, 100.0, at_least=True)
+        report.require("faster than pycapacity's iterative method", ratios, 100.0, at_least=True)
     else:
         report.note("pycapacity is not installed: its bar is not measured")
     _, chain, body = arm("panda")
@@ -166,8 +161,8 @@ def exactness(report: Report, count: int) -> None:
     report.note(f"{compared:,} volumes compared, worst relative difference {worst:.1e}; {empty} empty for SciPy")
     report.note(f"{wrong} disagreements, {second_tries} second tries, {thin} left out (no ball of {INSIDE:g} inside)")
     report.measurements["exactness"] = {"worst": worst, "compared": compared, "wrong": wrong, "empty": empty}
-    report.promise("worst volume difference, in 1e-8", {"": worst * 1e8}, 1.0, at_least=False, unit="")
-    report.promise("disagreements with SciPy", {"": float(wrong)}, 0.0, at_least=False, unit="")
+    report.require("worst volume difference, in 1e-8", {"": worst * 1e8}, 1.0, at_least=False, unit="")
+    report.require("disagreements with SciPy", {"": float(wrong)}, 0.0, at_least=False, unit="")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Reachability maps: how fast they fill, how true they are, how fast they answer: `make bench-reach`.
 
 The truth is inverse kinematics, pose by pose. Beside manipapy's answers stand those of the plain four-dimensional
-index (Rudorfer 2025): any cell that a sample has met is reachable, whatever the yaw, the roll and the place in the
+index (Rudorfer 2025): any cell that holds a sample is reachable, whatever the yaw, the roll and the place in the
 cell. Times are CPU time of the thread.
 """
 
@@ -36,8 +36,8 @@ NOT_LIKE_FOR_LIKE = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=10_000_000, help="of the map")
-    parser.add_argument("--poses", type=int, default=10_000, help="that are judged")
-    parser.add_argument("--colliding", type=int, default=1000, help="poses that are judged with self-collision")
+    parser.add_argument("--poses", type=int, default=10_000, help="that are compared")
+    parser.add_argument("--colliding", type=int, default=1000, help="poses that are compared with self-collision")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
     options = parser.parse_args()
     report = Report()
@@ -51,12 +51,7 @@ def main() -> None:
     answers(report, reach)
     with_self_collision(report, options.samples, options.colliding)
     six_dimensions(report, options.samples, options.poses)
-    report.heading("Not like for like")
-    for line in NOT_LIKE_FOR_LIKE:
-        report.note(line)
-    report.print_bars()
-    if options.json:
-        report.save(options.json)
+    report.finish(NOT_LIKE_FOR_LIKE, options.json)
 
 
 def rates(report: Report) -> None:
@@ -72,8 +67,8 @@ def rates(report: Report) -> None:
         found[name] = RATE_SAMPLES / (time.thread_time() - start) / 1e6
         report.note(f"{name:<22} {found[name]:.2f} million a second")
     report.measurements["million samples per second"] = found
-    report.promise("million samples/s", {"": found["free"]}, 1.0, at_least=True, unit="")
-    report.promise("million samples/s, self-collision", {"": found["with self-collision"]}, 0.2, at_least=True, unit="")
+    report.require("million samples/s", {"": found["free"]}, 1.0, at_least=True, unit="")
+    report.require("million samples/s, self-collision", {"": found["with self-collision"]}, 0.2, at_least=True, unit="")
 
 
 def panda_plan(samples: int, **options: object) -> MapSpec:
@@ -86,13 +81,13 @@ def built(report: Report, samples: int, *, self_collision: bool) -> ReachMap:
     start = time.thread_time()
     reach = build_map(panda_plan(samples, self_collision=self_collision))
     taken = time.thread_time() - start
-    cells = f"{len(reach.cell):,} of {reach.grid.cells:,} cells met"
+    cells = f"{len(reach.cell):,} of {reach.grid.cells:,} cells reached"
     report.note(f"built in {taken:.1f} s; {cells}; {reach.memory / 1e6:.0f} MB in memory")
     report.measurements["memory MB"] = reach.memory / 1e6
     return reach
 
 
-def random_poses(reach: ReachMap, count: int, seed: int) -> Array:
+def random_poses(count: int, seed: int) -> Array:
     """Uniform in the box around the arm, with any orientation."""
     rng = np.random.default_rng(seed)
     T = np.tile(np.eye(4), (count, 1, 1))
@@ -110,7 +105,7 @@ def plain_index(reach: ReachMap, T: Array) -> Array:
     return (cell >= 0) & (reach.slot[np.maximum(cell, 0)] >= 0)
 
 
-def judged(report: Report, answers_by: dict[str, Array], true: Array) -> dict[str, tuple[float, float]]:
+def rates_of(report: Report, answers_by: dict[str, Array], true: Array) -> dict[str, tuple[float, float]]:
     rows, figures = [], {}
     for name, reported in answers_by.items():
         hit, false = 100.0 * reported[true].mean(), 100.0 * reported[~true].mean()
@@ -122,7 +117,7 @@ def judged(report: Report, answers_by: dict[str, Array], true: Array) -> dict[st
 
 def truth(report: Report, reach: ReachMap, count: int) -> None:
     report.heading(f"{count:,} random poses against inverse kinematics")
-    T = random_poses(reach, count, seed=11)
+    T = random_poses(count, seed=11)
     true = ik.solve_batch(reach.chain, T).solved
     report.note(f"{100.0 * true.mean():.1f} % of them are reachable")
     reported = {
@@ -130,16 +125,16 @@ def truth(report: Report, reach: ReachMap, count: int) -> None:
         "table alone": reach.reachable(T),
         "exact at the edge": reach.reachable(T, exact=True),
     }
-    figures = judged(report, reported, true)
+    figures = rates_of(report, reported, true)
     report.measurements["true and false positives"] = figures
     hit, false = figures["exact at the edge"]
-    report.promise("true positives", {"": hit}, 99.0, at_least=True, unit=" %")
-    report.promise("false positives", {"": false}, 2.0, at_least=False, unit=" %")
+    report.require("true positives", {"": hit}, 99.0, at_least=True, unit=" %")
+    report.require("false positives", {"": false}, 2.0, at_least=False, unit=" %")
 
 
 def answers(report: Report, reach: ReachMap) -> None:
     report.heading("Time per answer, in batches of 100,000 random poses")
-    T = random_poses(reach, 100_000, seed=12)
+    T = random_poses(100_000, seed=12)
     jobs = {
         "table alone": lambda: reach.reachable(T),
         "exact at the edge": lambda: reach.reachable(T, exact=True),
@@ -158,20 +153,20 @@ def answers(report: Report, reach: ReachMap) -> None:
         report.note(f"{name:<20} {each[name]:.2f} µs")
     report.measurements["microseconds per answer"] = each
     answered = {name: each[name] for name in ("table alone", "exact at the edge")}
-    report.promise("time per answer", answered, 5.0, at_least=False, unit=" µs")
+    report.require("time per answer", answered, 5.0, at_least=False, unit=" µs")
 
 
 def with_self_collision(report: Report, samples: int, count: int) -> None:
     reach = built(report, samples, self_collision=True)
     checker = Checker(arm("panda")[2])
-    T = random_poses(reach, count, seed=13)
+    T = random_poses(count, seed=13)
     true = np.array([ik.solve(reach.chain, pose, collision=checker.check).solved for pose in T])
     reported = {
         "table alone": reach.reachable(T),
         "exact at the edge": reach.reachable(T, exact=True, collides=checker.check),
     }
     report.note(f"{count:,} random poses against inverse kinematics free of self-collision: {100 * true.mean():.1f} %")
-    report.measurements["with self-collision"] = judged(report, reported, true)
+    report.measurements["with self-collision"] = rates_of(report, reported, true)
 
 
 def six_dimensions(report: Report, samples: int, count: int) -> None:
@@ -187,7 +182,7 @@ def six_dimensions(report: Report, samples: int, count: int) -> None:
         start = time.thread_time()
         reach = build_map(MapSpec(*ends, samples=samples, self_collision=False, index="6d"))
         taken = time.thread_time() - start
-        T = random_poses(reach, count, seed=14)
+        T = random_poses(count, seed=14)
         # Where the arm's own tips are, as far out as they get.
         tips = kernels_of(reach.chain).forward.run(reach.seed[:100_000].astype(np.float64))[:, :3, 3]
         low, high = tips.min(axis=0), tips.max(axis=0)
@@ -203,12 +198,12 @@ def six_dimensions(report: Report, samples: int, count: int) -> None:
         sizes = [f"{taken:.1f}", f"{len(reach.cell):,}", f"{reach.memory / 1e6:.0f}"]
         rows.append([name, f"{100.0 * true.mean():.1f} %", *sizes, table, exact, f"{times[name]:.1f}"])
     report.heading(f"Six dimensions: 10 cm, 15°, {samples:,} samples, {count:,} random poses around the tips")
-    heads = ["arm", "reachable", "built [s]", "cells met", "MB", "table TP / FP [%]", "exact TP / FP [%]", "µs"]
+    heads = ["arm", "reachable", "built [s]", "cells reached", "MB", "table TP / FP [%]", "exact TP / FP [%]", "µs"]
     report.table(heads, rows)
     report.measurements["six dimensions"] = rows
-    report.promise("true positives, six dimensions", hits, 99.0, at_least=True, unit=" %")
-    report.promise("false positives, six dimensions", falses, 2.0, at_least=False, unit=" %")
-    report.promise("time per answer, six dimensions", times, 5.0, at_least=False, unit=" µs")
+    report.require("true positives, six dimensions", hits, 99.0, at_least=True, unit=" %")
+    report.require("false positives, six dimensions", falses, 2.0, at_least=False, unit=" %")
+    report.require("time per answer, six dimensions", times, 5.0, at_least=False, unit=" µs")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 class Bar:
     """A required value and the measured one, for the worst case."""
 
-    promise: str
+    requirement: str
     measured: float
     limit: float
     unit: str
@@ -28,7 +28,7 @@ class Bar:
         verdict = "holds " if self.holds else "MISSED"
         where = f"   worst: {self.where}" if self.where else ""
         measured = f"{self.measured:8.2f}{self.unit:<3}"
-        return f"  {verdict}  {self.promise:<45} {measured} bar: {side} {self.limit:g}{self.unit}{where}"
+        return f"  {verdict}  {self.requirement:<45} {measured} bar: {side} {self.limit:g}{self.unit}{where}"
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Report:
     def note(self, text: str) -> None:
         print(f"  {text}", flush=True)
 
-    def promise(self, text: str, values: dict[str, float], limit: float, *, at_least: bool, unit: str = "x") -> None:
+    def require(self, text: str, values: dict[str, float], limit: float, *, at_least: bool, unit: str = "x") -> None:
         """Adds a bar for the worst of several values."""
         where = (min if at_least else max)(values, key=values.__getitem__)
         self.bars.append(Bar(text, values[where], limit, unit, at_least, where if len(values) > 1 else ""))
@@ -65,6 +65,15 @@ class Report:
             print(bar)
         missed = sum(not bar.holds for bar in self.bars)
         print(f"  {len(self.bars) - missed} of {len(self.bars)} hold")
+
+    def finish(self, differences: Sequence[str], path: Path | None) -> None:
+        """Prints what is not like for like and the bars, and writes all numbers to a file if one is given."""
+        self.heading("Not like for like")
+        for line in differences:
+            self.note(line)
+        self.print_bars()
+        if path:
+            self.save(path)
 
     def save(self, path: Path) -> None:
         bars = [asdict(bar) | {"holds": bar.holds} for bar in self.bars]

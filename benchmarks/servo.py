@@ -12,8 +12,8 @@ had it, a cycle takes more CPU time as well, because the caches are theirs. Undi
 before which, the thread kept the processor: getrusage counts no context switch since the end of the last one. The same
 multiplications of small matrices after every tenth cycle show the spread of the machine itself.
 
-The streams take long. With `--results FILE` they run in pieces (`--streams 0:50`), go on where a run was ended, and the
-report is on all streams in the file.
+The streams take long. With `--results FILE` they run in pieces (`--streams 0:50`), continue where a run was ended, and
+the report is on all streams in the file.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def lines(report: Report, arm: str, body: RobotBody, count: int) -> None:
             rows.append([kind, follower.name, f"{len(found)} ({both})", str(len(done)), f"{1e3 * worst:.2f}"])
             if follower is Ours and found:
                 text = f"{arm}: path error through the {kind} singularity"
-                report.promise(text, {arm: 1e3 * worst}, 2.0, at_least=False, unit=" mm")
+                report.require(text, {arm: 1e3 * worst}, 2.0, at_least=False, unit=" mm")
     report.heading(f"{arm}: lines through singularities that inverse kinematics can follow")
     report.table(["singularity", "", "lines (on both sides)", "finished", "largest path error [mm]"], rows)
 

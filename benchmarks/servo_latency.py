@@ -116,7 +116,7 @@ def main() -> None:
         rows.append([name, f"{len(times)}", *(f"{value:.1f}" for value in np.percentile(times, (0, 10, 50, 90, 99)))])
     report.table(["time", "commands", "least [ms]", "p10", "p50", "p90", "p99"], rows)
     median = float(np.median(np.array(found)[:, 0]))
-    report.promise("command to motion, median of simulated time", {"ur5": median}, BAR, at_least=False, unit=" ms")
+    report.require("command to motion, median of simulated time", {"ur5": median}, BAR, at_least=False, unit=" ms")
     report.print_bars()
 
 

@@ -1,4 +1,4 @@
-"""Arms, obstacles, command streams, singular lines, and PyBullet as judge, for the servo benchmark."""
+"""Arms, obstacles, command streams, singular lines, and PyBullet as contact check, for the servo benchmark."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def random_twists(seconds: float, rng: np.random.Generator) -> list[Array]:
     return twists[: round(seconds / DT)]
 
 
-class Judge:
+class ContactCheck:
     """Counts contacts of configurations with boxes and of the arm with itself, by PyBullet's own shapes."""
 
     def __init__(self, name: str, joint_names: tuple[str, ...], home: Array):
@@ -161,7 +161,7 @@ def base_jacobian(chain: object, q: Array) -> Array:
 
 
 FARTHEST = 0.5
-"""Joint distance between two solutions along a line beyond which it does not go on [rad]."""
+"""Joint distance between two solutions along a line beyond which it does not continue [rad]."""
 SINGULAR = {
     "ur5": {"wrist": [0.0, -1.2, 1.5, -0.8, 0.0, 0.3], "elbow": [0.0, -1.0, 0.0, -0.5, -1.2, 0.0],
             "shoulder": [0.0, None, 2.0, -0.5, -1.2, 0.3]},

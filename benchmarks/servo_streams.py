@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from report import Report
 from servo_followers import Follower, Ours, followers
-from servo_scenes import DT, HOME, Judge, Scene, random_twists
+from servo_scenes import DT, HOME, ContactCheck, Scene, random_twists
 
 from manipapy_core import Robot, kinematics
 from manipapy_core.geometry import Checker, RobotBody
@@ -57,22 +57,22 @@ def run_streams(
     report: Report, arm: str, robot: Robot, body: RobotBody, seeds: range, peer_count: int, results: Results
 ) -> None:
     """Runs those streams that have no result yet, and reports on all."""
-    judge: Judge | None = None
+    contacts: ContactCheck | None = None
     for follower in followers():
         for seed in seeds if follower is Ours else seeds[:peer_count]:
             if (arm, follower.name, seed) in results:
                 continue
-            judge = judge or Judge(arm, body.chain.joint_names, HOME[arm])
+            contacts = contacts or ContactCheck(arm, body.chain.joint_names, HOME[arm])
             scene = Scene.random(arm, 20, np.random.default_rng(seed), body, robot)
-            found = _stream(follower, arm, scene, seed, judge)
+            found = _stream(follower, arm, scene, seed, contacts)
             results.add({"arm": arm, "follower": follower.name, "seed": seed, **found})
     _report(report, arm, results)
 
 
-def _stream(follower: Follower, arm: str, scene: Scene, seed: int, judge: Judge) -> dict[str, Any]:
+def _stream(follower: Follower, arm: str, scene: Scene, seed: int, contacts: ContactCheck) -> dict[str, Any]:
     checker, limits = Checker(scene.body, scene.world), scene.body.chain.limits
-    servo, judged = follower(arm, checker, scene.q), ArmServo(checker, q=scene.q)
-    judge.place(scene.boxes)
+    servo, reference = follower(arm, checker, scene.q), ArmServo(checker, q=scene.q)
+    contacts.place(scene.boxes)
     times, walls, fixed, path, alone = [], [], [], [scene.q], []
     switches = _switches()
     for cycle, twist in enumerate(random_twists(SECONDS, np.random.default_rng(1000 + seed))):
@@ -96,11 +96,11 @@ def _stream(follower: Follower, arm: str, scene: Scene, seed: int, judge: Judge)
         "alone": _counts([taken for taken, kept in zip(times, alone) if kept][FIRST_CYCLES:]),
         "walls": _counts(walls[FIRST_CYCLES:]),
         "fixed": _counts(fixed),
-        "contacts": sum(judge.contacts(row) for row in q),
+        "contacts": sum(contacts.contacts(row) for row in q),
         "position": int(((q < limits.lower - 1e-9) | (q > limits.upper + 1e-9)).sum()),
         "velocity": int((np.abs(qd) > limits.velocity * (1.0 + 1e-6)).sum()),
-        "acceleration": float((np.abs(qdd) / judged.acceleration).max()),
-        "jerk": float((np.abs(jerk) / judged.jerk).max()),
+        "acceleration": float((np.abs(qdd) / reference.acceleration).max()),
+        "jerk": float((np.abs(jerk) / reference.jerk).max()),
         "moved": float(np.linalg.norm(np.diff(tips, axis=0), axis=1).sum()),
     }
 
@@ -150,13 +150,13 @@ def _report(report: Report, arm: str, results: Results) -> None:
             f"{fixed50:.0f}, {fixed99:.0f}", f"{np.median([item['moved'] for item in found]):.1f}",
         ])  # fmt: skip
         if follower == Ours.name:
-            report.promise(f"{arm}: contacts", {arm: float(sums["contacts"])}, 0.0, at_least=False, unit="")
+            report.require(f"{arm}: contacts", {arm: float(sums["contacts"])}, 0.0, at_least=False, unit="")
             broken = float(sums["position"] + sums["velocity"])
-            report.promise(f"{arm}: limit violations", {arm: broken}, 0.0, at_least=False, unit="")
-            report.promise(f"{arm}: jerk over its limit", {arm: worst["jerk"]}, 1.001, at_least=False, unit="")
-            report.promise(f"{arm}: cycle p99", {arm: 1e-3 * p99}, 0.3, at_least=False, unit=" ms")
+            report.require(f"{arm}: limit violations", {arm: broken}, 0.0, at_least=False, unit="")
+            report.require(f"{arm}: jerk over its limit", {arm: worst["jerk"]}, 1.001, at_least=False, unit="")
+            report.require(f"{arm}: cycle p99", {arm: 1e-3 * p99}, 0.3, at_least=False, unit=" ms")
             text = f"{arm}: undisturbed cycle p99"
-            report.promise(text, {arm: 1e-3 * alone99}, 0.3, at_least=False, unit=" ms")
+            report.require(text, {arm: 1e-3 * alone99}, 0.3, at_least=False, unit=" ms")
     report.heading(f"{arm}: random twist streams of {SECONDS:.0f} s among 20 boxes")
     report.table(
         ["", "streams", "contacts (streams)", "position, velocity limits broken", "acceleration, jerk over limit",

@@ -147,7 +147,7 @@ def main() -> int:
     limits = {"gross": 1.0, "density": 0.85, "time": 0.5}
     for by, key in kinds:
         at_least = key == "density"
-        report.promise(f"{key}, {by} / SGBM_3WAY", ratios[by, key], limits[key], at_least=at_least)
+        report.require(f"{key}, {by} / SGBM_3WAY", ratios[by, key], limits[key], at_least=at_least)
     report.print_bars()
     if chosen.json:
         report.save(chosen.json)

@@ -24,8 +24,8 @@ def main() -> None:
     print(f"One solution, {one.status.value} in {one.iterations} iterations: {np.degrees(one.q).round(1)}")
 
     branches = ik.solve(arm, goal, all_solutions=True, limits=False)
-    wound = ik.solve(arm, goal, all_solutions=True)
-    print(f"All solutions by {branches.method}: {len(branches)}; {len(wound)} with full turns within the limits")
+    windings = ik.solve(arm, goal, all_solutions=True)
+    print(f"All solutions by {branches.method}: {len(branches)}; {len(windings)} with full turns within the limits")
     for q in branches:
         print("   ", np.degrees(q).round(1))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 LOGGER = logging.getLogger("manipapy")
 KIND = "numba:compile"
-PATIENCE = 0.5
+LOG_AFTER = 0.5
 """Compilations that take less than this together are not reported [s]."""
 MAX_LATE = 0.05
 """A compilation after `report_late_compilation` that takes longer than this is reported [s]."""
@@ -26,12 +26,12 @@ class _Notice:
     text: str
     spent: float = 0.0
     """On compilations so far [s]."""
-    is_said: bool = False
+    is_announced: bool = False
 
     def consider(self, running: float) -> None:
         """Logs the text, once, when compilations have taken long, with one that has run for so long [s]."""
-        if not self.is_said and self.spent + running > PATIENCE:
-            self.is_said = True
+        if not self.is_announced and self.spent + running > LOG_AFTER:
+            self.is_announced = True
             LOGGER.warning(self.text)
 
 
@@ -72,7 +72,7 @@ def compiling(what: str, seconds: float) -> Iterator[None]:
         yield
     finally:
         _notices.remove(notice)
-        if notice.is_said:
+        if notice.is_announced:
             LOGGER.warning(f"compiled {what} in {time.monotonic() - began:.0f} s")
 
 

@@ -38,7 +38,7 @@ class Requirement:
     @property
     def version(self) -> str:
         """Of the installed package; empty if unknown."""
-        from importlib.metadata import PackageNotFoundError, version  # slow to load, and most commands never ask
+        from importlib.metadata import PackageNotFoundError, version  # slow to load, and most commands never need it
 
         try:
             return version(self.package)

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from import_graph import Graph, SourceTree, cycles, room_of, shortest_path
+from import_graph import Graph, SourceTree, cycles, shortest_path, subpackage_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/architecture.md"
 BEGIN, END = "<!-- drawn by scripts/draw_architecture.py: begin -->", "<!-- drawn: end -->"
 FOUNDATION = ("errors", "typing", "compile_notice", "jit", "checks", "lie")
-"""Imported by nearly every room: listed, but not drawn."""
+"""Imported by nearly every subpackage: listed, but not drawn."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def hops(path: DataPath, graph: Graph) -> int:
 
 
 def reduced(graph: Graph) -> dict[str, set[str]]:
-    """Without edges that follow from others (transitive reduction); the graph has no circle."""
+    """Without edges that follow from others (transitive reduction); the graph has no cycle."""
 
     def reach(node: str) -> set[str]:
         return set().union(*({other} | reach(other) for other in graph[node])) if graph[node] else set()
@@ -148,29 +148,29 @@ def short(name: str) -> str:
     return name.removeprefix(CORE)
 
 
-def purpose(tree: SourceTree, room: str) -> str:
-    """First sentence of a room's docstring."""
-    text = ast.get_docstring(ast.parse(tree.files[room].read_text())) or ""
+def purpose(tree: SourceTree, subpackage: str) -> str:
+    """First sentence of a subpackage's docstring."""
+    text = ast.get_docstring(ast.parse(tree.files[subpackage].read_text())) or ""
     return " ".join(text.split("\n\n")[0].split()).partition(". ")[0].rstrip(".")
 
 
 def drawn(tree: SourceTree) -> str:
     """The part of the page that follows from the tree."""
-    rooms = tree.rooms()
+    subpackages = tree.subpackages()
     hidden = {CORE + name for name in FOUNDATION} | {"manipapy_core", "manipapy_ros"}
-    shown = {room: others - hidden for room, others in rooms.items() if room not in hidden}
+    shown = {name: others - hidden for name, others in subpackages.items() if name not in hidden}
     lines = ["```mermaid", "flowchart TB"]
     for package, title in (("manipapy_ros", "ROS 2 nodes"), ("manipapy_core", "library")):
         lines.append(f'  subgraph {package}["{package}: {title}"]')
-        lines += [f"    {identifier(room)}[{short(room)}]" for room in sorted(shown) if room.startswith(package + ".")]
+        lines += [f"    {identifier(name)}[{short(name)}]" for name in sorted(shown) if name.startswith(package + ".")]
         lines.append("  end")
     arrows = reduced(shown)
     lines += [f"  {identifier(a)} --> {identifier(b)}" for a in sorted(arrows) for b in sorted(arrows[a])]
-    lines += ["```", "", "| room | what it is | imports |", "|---|---|---|"]
-    for room in sorted(rooms):
-        if "." in room:
-            others = ", ".join(f"`{short(other)}`" for other in sorted(rooms[room]) if "." in other) or "–"
-            lines.append(f"| `{short(room)}` | {purpose(tree, room)} | {others} |")
+    lines += ["```", "", "| subpackage | what it is | imports |", "|---|---|---|"]
+    for name in sorted(subpackages):
+        if "." in name:
+            others = ", ".join(f"`{short(other)}`" for other in sorted(subpackages[name]) if "." in other) or "–"
+            lines.append(f"| `{short(name)}` | {purpose(tree, name)} | {others} |")
     modules = tree.modules()
     for path in DATA_PATHS:
         lines += ["", f"### {path.name}", "", "```mermaid", "flowchart LR"]
@@ -195,13 +195,13 @@ def arrow(start: str, end: str) -> str:
 
 def numbers(tree: SourceTree, paths: Sequence[DataPath] = DATA_PATHS) -> str:
     """Size and tangle of a tree, a line each."""
-    modules, rooms = tree.modules(), tree.rooms()
+    modules, subpackages = tree.modules(), tree.subpackages()
     lengths = {name: len(file.read_text().splitlines()) for name, file in tree.files.items()}
     core = [length for name, length in lengths.items() if name.startswith("manipapy_core")]
     ros = [length for name, length in lengths.items() if name.startswith("manipapy_ros")]
     classes = tree.public_classes()
     twice = [name for name, owners in classes.items() if len(owners) > 1]
-    own = [n for n, owners in classes.items() if len([o for o in owners if room_of(o) != CORE + "compat"]) > 1]
+    own = [n for n, owners in classes.items() if len([o for o in owners if subpackage_of(o) != CORE + "compat"]) > 1]
     late = sum(
         statement.late and not statement.for_types and statement.module.startswith(("manipapy_core.", "manipapy_ros."))
         for statements in tree.imports.values()
@@ -212,12 +212,12 @@ def numbers(tree: SourceTree, paths: Sequence[DataPath] = DATA_PATHS) -> str:
         ("lines, core / ros", f"{sum(core)} / {sum(ros)}"),
         ("median lines of a file, core / ros", f"{statistics.median(core):g} / {statistics.median(ros):g}"),
         ("core files below 110 lines", str(sum(length < 110 for length in core))),
-        ("rooms", str(len([room for room in rooms if "." in room]))),
+        ("subpackages", str(len([name for name in subpackages if "." in name]))),
         ("import edges between modules", str(sum(map(len, modules.values())))),
-        ("import edges between rooms", str(sum(map(len, rooms.values())))),
+        ("import edges between subpackages", str(sum(map(len, subpackages.values())))),
         ("imports of ours inside functions", str(late)),
-        ("circles of rooms", str(len(cycles(rooms)))),
-        ("modules in circles", str(sum(map(len, cycles(modules))))),
+        ("import cycles", str(len(cycles(subpackages)))),
+        ("modules in cycles", str(sum(map(len, cycles(modules))))),
         ("public class names used twice, all / without compat", f"{len(twice)} / {len(own)}"),
         *((f"hops, {path.name}", str(hops(path, modules))) for path in paths),
     ]

@@ -1,4 +1,4 @@
-"""Makes a moving picture (WebP) of a recorded simulation, rendered by the simulation's own renderer.
+"""Makes an animation (WebP) of a recorded simulation, rendered by the simulation's own renderer.
 
     make sim PERCEPTION=0 SECONDS=95 &  manipapy record run.mcap --seconds 110
     python scripts/film_recording.py run.mcap docs/images/sim_run.webp --from 23 --to 43 --every 0.22 --shown 0.09
@@ -84,7 +84,7 @@ def frames(recording: Recording, options: argparse.Namespace) -> list[Any]:
 
 def main() -> int:
     """Render, and write as large a quality as fits."""
-    parser = argparse.ArgumentParser(description="A moving picture of a recorded simulation.")
+    parser = argparse.ArgumentParser(description="An animation of a recorded simulation.")
     parser.add_argument("recording", type=Path)
     parser.add_argument("image", type=Path)
     parser.add_argument("--from", dest="start", type=float, required=True, help="[s]")

@@ -1,6 +1,6 @@
-"""The real import graph of the source tree, read from its syntax trees: modules, rooms, cycles, class names.
+"""The real import graph of the source tree, read from its syntax trees: modules, subpackages, cycles, class names.
 
-A room is a folder or a single file directly below manipapy_core, or a folder below manipapy_ros. Imports inside
+A subpackage is a folder or a single file directly below manipapy_core, or a folder below manipapy_ros. Imports inside
 functions count like those at the top; those under `if TYPE_CHECKING` never happen and do not.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGES = ("manipapy_core", "manipapy_ros")
 
 Graph = Mapping[str, set[str]]
-"""What each module or room imports."""
+"""What each module or subpackage imports."""
 
 
 @dataclass(frozen=True)
@@ -124,17 +124,17 @@ class SourceTree:
                     graph[name].add(target)
         return graph
 
-    def rooms(self) -> Graph:
-        """What each room imports at run time, as its import statements name it."""
-        graph: dict[str, set[str]] = {room_of(name): set() for name in self.files}
+    def subpackages(self) -> Graph:
+        """What each subpackage imports at run time, as its import statements name it."""
+        graph: dict[str, set[str]] = {subpackage_of(name): set() for name in self.files}
         for name, statements in self.imports.items():
             for statement in statements:
                 parts = statement.module.split(".")
                 if statement.for_types or parts[0] not in self.packages:
                     continue
                 known = next(".".join(parts[:k]) for k in range(len(parts), 0, -1) if ".".join(parts[:k]) in self.files)
-                if room_of(known) != room_of(name):
-                    graph[room_of(name)].add(room_of(known))
+                if subpackage_of(known) != subpackage_of(name):
+                    graph[subpackage_of(name)].add(subpackage_of(known))
         return graph
 
     def public_classes(self) -> dict[str, list[str]]:
@@ -147,13 +147,13 @@ class SourceTree:
         return dict(found)
 
 
-def room_of(module: str) -> str:
-    """Room of a module; the package itself for its `__init__.py`."""
+def subpackage_of(module: str) -> str:
+    """Subpackage of a module; the package itself for its `__init__.py`."""
     return ".".join(module.split(".")[:2])
 
 
 def cycles(graph: Graph) -> list[list[str]]:
-    """Groups of nodes that import each other in a circle, directly or through others (Tarjan 1972)."""
+    """Groups of nodes that import each other in a cycle, directly or through others (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

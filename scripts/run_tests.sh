@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests, on all cores and in two parts; `make test` calls it, and arguments go on to pytest.
+# The tests, on all cores and in two parts; `make test` calls it, and arguments are passed to pytest.
 #
 # First the library, a file at a time on every core. Then the ROS nodes, which mostly wait: every worker has a ROS domain
 # of its own, and one of them has all the tests with an arm at 1 kHz, because two such arms do not fit on two cores
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 PYTHON=${PYTHON:-.venv/bin/python}
 status=0
-unset PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, and each would compile its modules anew
+unset PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, and each would compile its modules again
 
 # 5 is pytest's code for "no test selected", as with -k.
 part() {

@@ -31,7 +31,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 EVERY = 5.0
 """Between two samples [s]."""
 KILLED = ("model_server", "collision_monitor")
-"""Nodes that are killed now and then; the supervisor starts them again."""
+"""Nodes that are killed at random times; the supervisor starts them again."""
 GROWTH = 1.1
 """Allowed ratio of the medians of the last quarter and of the second one, where the warm-up is over."""
 HOME = (0.0, -1.57, 1.57, -1.57, -1.57, 0.0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests on the other supported Pythons, each in an environment of its own (.venv-3.12, …); `make test-pythons` and
-# `make test-all` call it, and arguments go on to pytest. A Python that is not installed is named and left out.
+# `make test-all` call it, and arguments are passed to pytest. A Python that is not installed is named and left out.
 #
 #   VERSIONS  which                                      (3.10 3.11 3.12 3.13)
 #   PYTHON    interpreter whose version is left out      (.venv/bin/python)

@@ -81,7 +81,7 @@ class StateWatch:
         states = [self.next()]
         deadline = time.monotonic() + RECORDING
         while stamp_of(states[-1]) < until:
-            assert time.monotonic() < deadline, "simulated time does not go on"
+            assert time.monotonic() < deadline, "simulated time does not continue"
             state = self._states.newest()
             if state is None:
                 time.sleep(5e-4)
@@ -93,7 +93,7 @@ class StateWatch:
         return np.array(self.next().position)
 
     def assert_still(self, seconds: float = 0.3) -> None:
-        """The arm does not move, and goes on not moving for a while of simulated time."""
+        """The arm does not move, and stays still for a while of simulated time."""
         first = self.next()
         while True:
             state = self.next()
@@ -222,5 +222,5 @@ class Arm:
 
 
 def wait(seconds: float) -> None:
-    """Of real time, for things that must not happen meanwhile."""
+    """Of real time, for events that must not happen meanwhile."""
     time.sleep(seconds)

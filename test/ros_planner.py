@@ -60,7 +60,7 @@ class PlannedArm:
 
     def change(self, operation: int, **fields) -> ChangeWorld.Response:
         request = Request(operation=operation)
-        request.object.id = fields.pop("id", "thing")
+        request.object.id = fields.pop("id", "crate")
         request.object.header.frame_id = fields.pop("frame", "")
         request.touch_links = fields.pop("touch_links", [])
         for name, value in fields.items():

@@ -170,7 +170,7 @@ def undistorted(pixels: Array, camera: Camera) -> Array:
     cv2 = opencv()
     wanted = np.ascontiguousarray(pixels, dtype=np.float64).reshape(-1, 1, 2)
     aimed, straight = wanted, wanted
-    # OpenCV's inversion stops early, and how to make it go on differs between its versions.
+    # OpenCV's inversion stops early, and how to make it continue differs between its versions.
     for _ in range(INVERSIONS):
         if camera.model is Distortion.FISHEYE:
             D = camera.D if len(camera.D) else np.zeros(4)

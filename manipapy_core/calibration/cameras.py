@@ -143,7 +143,7 @@ def require_residual(residual: float, by_view: Mapping[str, float]) -> None:
     blamed = f", most of it from {list_of(worst)}" if worst else ""
     raise BadCalibrationSet(
         SetProblem.LARGE_RESIDUAL,
-        f"the residual is {residual:.1f} pixels, at most {MAX_RESIDUAL:g} are believed{blamed}",
+        f"the residual is {residual:.1f} pixels, at most {MAX_RESIDUAL:g} are accepted{blamed}",
         "use a flat board, sharp images and one camera setting, and count the corners again",
         worst,
     )

@@ -234,7 +234,7 @@ def _refuse(
         )
     raise BadCalibrationSet(
         SetProblem.LARGE_RESIDUAL,
-        f"the residual is {residual:.1f} pixels, at most {MAX_RESIDUAL:g} are believed",
+        f"the residual is {residual:.1f} pixels, at most {MAX_RESIDUAL:g} are accepted",
         "check the calibration of the camera, the size of a square, that board and camera are fixed, and that image "
         "and pose are of one time",
     )

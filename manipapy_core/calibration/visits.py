@@ -53,8 +53,8 @@ class VisitPlan:
     visits: tuple[Visit, ...]
     rotation_sigma: float
     translation_sigma: float
-    """Standard deviations of the camera's pose that these views promise for corners with an error of 0.1 pixels [rad],
-    [m]; errors of the robot's poses come on top."""
+    """Standard deviations of the camera's pose that follow from these views for corners with an error of 0.1 pixels
+    [rad], [m]; errors of the robot's poses come on top."""
     unreachable: int
     """Views that were tried and are out of reach, in collision or hidden."""
 

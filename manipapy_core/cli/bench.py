@@ -148,6 +148,6 @@ def _servo(name: str, checker: Checker, q: Array) -> Timing:
     if not len(free):
         return Timing(name, np.nan, np.nan, "no configuration is free of collisions")
     servo.reset(free[0])
-    servo.see(checker.world.snapshot())
+    servo.set_world(checker.world.snapshot())
     command = TwistCommand(np.array([0.0, 0.0, 0.0, 0.05, 0.0, 0.05]))
     return _repeated(name, lambda: servo.step(command, 0.004), remark="twist among 20 boxes")

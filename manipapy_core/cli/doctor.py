@@ -154,11 +154,11 @@ def _messages() -> Iterator[Finding]:
 
 
 REALTIME_PRIORITY = 80
-"""What the control loop asks for."""
+"""What the control loop requests."""
 DISCOVERY_PORT, PORTS_PER_DOMAIN, PORTS_PER_PROCESS = 7400, 250, 2
 """DDS counts its UDP ports from here: per ROS_DOMAIN_ID, and in each domain per process (RTPS 2.2, 9.6.1)."""
 LAST_SAFE_DOMAIN = 101
-"""Ports of higher domains are also handed out by Linux to anybody."""
+"""Ports of higher domains are also assigned by Linux to other programs."""
 
 
 def _realtime() -> Finding:

@@ -139,7 +139,7 @@ def simulate(
 
     Args:
         checker: Checks the executed states.
-        on_state: Called with time [s], positions [rad or m] and tracking error now and then.
+        on_state: Called with time [s], positions [rad or m] and tracking error periodically.
 
     Raises:
         ManipapyError: No physics engine is installed, or it cannot load the robot.

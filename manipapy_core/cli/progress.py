@@ -13,7 +13,7 @@ from .options import console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-PATIENCE = 0.5
+SHOW_AFTER = 0.5
 """Nothing is shown of what takes less [s]."""
 
 
@@ -39,7 +39,7 @@ class Display:
         self._lock, self._closed = threading.Lock(), False
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._timer = threading.Timer(PATIENCE, self._open)
+        self._timer = threading.Timer(SHOW_AFTER, self._open)
         self._timer.daemon = True
         if sys.stderr.isatty():
             self._timer.start()

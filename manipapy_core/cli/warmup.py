@@ -20,7 +20,7 @@ Step = tuple[str, Callable[[], object]]
 
 
 def compile_all(model: Robot, chain: Chain) -> None:
-    """Runs all steps with a progress bar; prints how long each took, and what is left out for want of a package."""
+    """Runs all steps with a progress bar; prints how long each took, and what is left out for lack of a package."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console, began = Console(highlight=False, soft_wrap=True), time.monotonic()

@@ -291,9 +291,9 @@ class Simulation(Sliders):
     def _check_times(self, positions: Array, velocities: Array) -> None:
         """Warns of velocities that belong to rows of another distance in time."""
         moved = positions[-1] - positions[0]
-        promised = self.time_step * (velocities.sum(axis=0) - 0.5 * (velocities[0] + velocities[-1]))
-        if promised @ promised > 0.0 and np.abs(promised - moved).max() > TIMING_TOLERANCE * np.abs(moved).max():
-            fitting = self.time_step * float(moved @ promised) / float(promised @ promised)
+        expected = self.time_step * (velocities.sum(axis=0) - 0.5 * (velocities[0] + velocities[-1]))
+        if expected @ expected > 0.0 and np.abs(expected - moved).max() > TIMING_TOLERANCE * np.abs(moved).max():
+            fitting = self.time_step * float(moved @ expected) / float(expected @ expected)
             self.logger.warning(
                 "the velocities fit rows that are %.4g ms apart, time_step is %.4g ms; N points over Tf seconds are "
                 "Tf / (N - 1) apart",

@@ -1,7 +1,7 @@
 """Robot compiler: algorithms written once, traced for one robot, emitted as machine code.
 
 `kernels_of` and `bind` give the compiled kinematics and dynamics of a chain; `compile_formula` compiles straight-line
-code of your own, and `differentiate` gives the formula of its exact derivatives. Rooms that generate code themselves
+code of your own, and `differentiate` gives the formula of its exact derivatives. Packages that generate code themselves
 (inverse kinematics, the collision checker) import the modules `trace`, `algorithms` and `llvm`.
 """
 

@@ -64,7 +64,7 @@ def _next(chain: Chain, index: int) -> int | None:
 
 
 def _target(chain: Chain, index: int) -> tuple[_Line, Array] | None:
-    """What the body's frame should suit: the next axis, or the tip's z axis; and a favourite x."""
+    """What the body's frame should suit: the next axis, or the tip's z axis; and a preferred x."""
     following = _next(chain, index)
     if following is not None:
         child = chain.bodies[following]
@@ -81,7 +81,7 @@ def _place(start: Array, axis: _Line, target: tuple[_Line, Array] | None, old_x:
     z = axis.direction
     if target is None:
         return start, _across(z, old_x), start
-    line, favourite = target
+    line, preferred = target
     normal = np.cross(z, line.direction)
     sine = np.linalg.norm(normal)
     apart = line.point - start
@@ -95,7 +95,7 @@ def _place(start: Array, axis: _Line, target: tuple[_Line, Array] | None, old_x:
     sideways = apart - z * (z @ apart)
     distance = np.linalg.norm(sideways)
     if line.free or distance < COINCIDENT:
-        return start, _across(z, favourite), start
+        return start, _across(z, preferred), start
     # Of lines that nearly coincide the direction has few digits: made perpendicular to z once more.
     return start, _across(z, sideways / distance), start + sideways
 

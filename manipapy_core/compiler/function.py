@@ -48,7 +48,7 @@ class CompiledFunction:
             if self._single(*arguments, out):
                 return out
         except (TypeError, ValueError, BufferError):
-            pass  # a batch, a list, another type or a mistake: the slow path tells them apart
+            pass  # a batch, a list, another type or a mistake: the slow path distinguishes them
         return self._general(arguments, threads)
 
     @functools.cached_property

@@ -135,7 +135,7 @@ class KernelSet:
         if recipe is None:
             raise AttributeError(f"no kernel {name!r}; there are: {', '.join(RECIPES)}")
         function = compiled(recipe.signature(name, self._mechanism), recipe.formula(self._mechanism))
-        self.__dict__[name] = function  # next time this method is not asked
+        self.__dict__[name] = function  # next time this method is not called
         return function
 
 

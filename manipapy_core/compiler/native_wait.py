@@ -30,7 +30,7 @@ class WaitCode:
 
     call: Callable[[int, int], None]
     """`call(wake, deadline)`: sleeps until the first time of the monotonic clock, then spins until the second
-    [ns]. Lets go of the GIL."""
+    [ns]. Releases the GIL."""
     engine: Any
     """Keeps the code alive."""
 
@@ -56,7 +56,7 @@ def wait_code() -> WaitCode:
 def wait_function() -> str:
     """IR of `void wait_until(i64 wake, i64 deadline)`; clock functions are called by symbol.
 
-    A sleep that a signal interrupts goes on: its end is a time, not a length. After any other failure the function
+    A sleep that a signal interrupts continues: its end is a time, not a length. After any other failure the function
     spins.
     """
     clock, second = time.CLOCK_MONOTONIC, 1_000_000_000

@@ -49,7 +49,7 @@ class Symbol:
     """A number that is not known yet."""
 
     __slots__ = ("program", "index")
-    __array_ufunc__ = None  # NumPy scalars on the left must defer to __radd__ and friends
+    __array_ufunc__ = None  # NumPy scalars on the left must defer to __radd__ and the like
 
     def __init__(self, program: Program, index: int):
         self.program, self.index = program, index

@@ -82,7 +82,7 @@ class ArmController:
 
     Nothing is sent before the first joint state has arrived. From then on every tick gives finite efforts within the
     limits: those of the law, or of the hold by which the guard replaces it. When joint states are missing, or are not
-    believed, the arm is braked by prediction. After that nothing is sent until believed joint states arrive: the
+    accepted, the arm is braked by prediction. After that nothing is sent until accepted joint states arrive: the
     hardware or simulation that executes the efforts must hold the arm by its own sensors when they stop coming.
 
     Args:
@@ -244,11 +244,11 @@ class ArmController:
             q: Measured positions [rad or m], shape (n,), C-contiguous float64, in the order of the chain.
             qd: Measured velocities [rad/s or m/s], likewise.
             stamp: When they were measured, on the clock of `now` [s].
-            disputed: Whether several sources give joint states of this arm, so that none of them is believed.
+            disputed: Whether several sources give joint states of this arm, so that none of them is accepted.
 
         Returns:
             Joint efforts [N m or N], shape (n,): a buffer, valid until the next tick. None before the first joint
-            state, after a stop because joint states are missing, and at rest while they are not believed.
+            state, after a stop because joint states are missing, and at rest while they are not accepted.
         """
         pipeline = self._pipeline
         self._sequence += 1

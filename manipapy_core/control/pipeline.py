@@ -82,7 +82,9 @@ class ControlPipeline:
         if plan.streamed:
             self._streamed_at = now
             if guard.held is not None and now - streamed_at < STREAM_PAUSE:
-                plan.ending.settle(_refusal(f"{guard.held.text}; a stream that pauses for {STREAM_PAUSE:g} s goes on"))
+                plan.ending.settle(
+                    _refusal(f"{guard.held.text}; a stream that pauses for {STREAM_PAUSE:g} s continues")
+                )
                 return
             if min(self.speed, self._guard_speed) < 1.0:
                 # A new goal would start at full speed: the one before runs on, slowly, and ends at rest.
@@ -93,7 +95,7 @@ class ControlPipeline:
             why = guard.held.text if guard.held is not None else "no joint state has arrived yet"
             plan.ending.settle(_refusal(f"the arm is stopped: {why}; reset it first" if guard.stopped else why))
         elif self._silent:
-            why = self.guard.held.text if self.guard.held is not None else "joint states are not believed"
+            why = self.guard.held.text if self.guard.held is not None else "joint states are not accepted"
             plan.ending.settle(_refusal(why))
         elif not law.follows:
             plan.ending.settle(_refusal(f"law {law.name!r} does not follow trajectories; set another one first"))
@@ -148,7 +150,7 @@ class ControlPipeline:
     # The tick.
 
     def tick(self, now: float, q: Array, qd: Array, stamp: float, disputed: bool = False) -> bool:
-        """Computes `tau`; False: nothing to send, before the first joint state or at rest without believed ones."""
+        """Computes `tau`; False: nothing to send, before the first joint state or at rest without accepted ones."""
         if not disputed and self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
             return True
         guard, period = self.guard, self.settings.period
@@ -174,7 +176,7 @@ class ControlPipeline:
             # The far side has held the arm by itself: start from there, not from the efforts of before.
             lost = not self._take_hold()
         self._silent = lost
-        # After a stall the trajectory goes on where it was; the reference does not jump ahead.
+        # After a stall the trajectory continues where it was; the reference does not jump ahead.
         step = dt if 0.1 * period <= dt <= 5.0 * period else min(max(dt, 0.1 * period), 5.0 * period)
         self._stamp = stamp
         self._update_state(step, measured, new)

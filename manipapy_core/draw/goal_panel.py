@@ -160,7 +160,7 @@ class GoalPanel:
     def _show_state(self, state: GoalState, number: int) -> None:
         with self._lock:
             if number == self._number and state != self.state:
-                self.goal_robot.tint(COLOURS[state.kind])
+                self.goal_robot.set_colour(COLOURS[state.kind])
                 self._label.text = state.text
                 self.state = state
 

@@ -90,7 +90,7 @@ class PlaybackPanel:
             if self._closing.is_set() or not self._playing.is_set():
                 continue
             if not self._server.get_clients():
-                continue  # nobody sees it
+                continue  # no browser shows it
             self.seek(self._now + float(self.speed.value) * (time.monotonic() - before))
             if self._now >= self.duration:
                 self.pause()

@@ -144,7 +144,7 @@ class RobotDrawing:
                 ones are 0.
         """
         poses = kinematics.link_poses(self.chain, self._positions(q))
-        bones = self._bones(poses)
+        lines = self._joint_lines(poses)
         corners = self.corners = self.facets.placed(poses)
         if len(corners):
             colours = self.facets.shaded(corners)
@@ -155,11 +155,11 @@ class RobotDrawing:
             floor = corners.copy()
             floor[..., 2] = 0.0
             self._shadow.set_verts(floor)
-        self._skeleton.set_segments(bones)
-        joints = bones[:, 1] if self._skeleton.get_visible() else np.zeros((0, 3))
+        self._skeleton.set_segments(lines)
+        joints = lines[:, 1] if self._skeleton.get_visible() else np.zeros((0, 3))
         meshes = np.array([(poses[index] @ T)[:3, 3] for index, T in self._meshes]).reshape(-1, 3)
         self._points.set_data_3d(*np.concatenate([joints, meshes]).T)
-        include(self.ax, np.concatenate([corners.reshape(-1, 3), bones.reshape(-1, 3)]))
+        include(self.ax, np.concatenate([corners.reshape(-1, 3), lines.reshape(-1, 3)]))
 
     @property
     def artists(self) -> tuple[Any, ...]:
@@ -180,7 +180,7 @@ class RobotDrawing:
             raise ShapeError("q", f"({self.chain.n},), one position for each of {', '.join(names)}", array.shape)
         return array
 
-    def _bones(self, poses: Array) -> Array:
+    def _joint_lines(self, poses: Array) -> Array:
         """Lines from each joint to the next and to the tip, shape (bodies + 1, 2, 3)."""
         chain = self.chain
         place = {name: poses[index] for index, name in enumerate(chain.link_names)}

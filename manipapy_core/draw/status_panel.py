@@ -22,7 +22,7 @@ SHOWN_SECONDS = 20.0
 UNITS = ((1.0, "rad or m", 1.0), (1e-3, "mrad or mm", 1e3), (0.0, "µrad or µm", 1e6))
 """Largest value from which on a unit is used, the unit, and its number per rad or m."""
 GAP = 3.0
-"""A plot begins anew after so long without data [s]."""
+"""A plot begins again after so long without data [s]."""
 SMALL = 0.01
 """Values below are not written as numbers."""
 PHASES = {
@@ -169,7 +169,7 @@ class _Plot:
     def add(self, seconds: float, *values: float) -> float:
         """Add a point; returns the largest value in the plot."""
         if self._history and not 0.0 <= seconds - self._history[-1][0] < GAP:
-            self._history.clear()  # the simulation was reset, or nobody watched
+            self._history.clear()  # the simulation was reset, or no browser was open
         if self._history and seconds - self._history[-1][0] < SHOWN_SECONDS / PLOTTED:
             # More points than are drawn: the largest of each short time stays visible.
             start, *before = self._history[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ class Layer:
         self._server, self._lock = server, threading.Lock()
         self._groups: dict[str, Any] = {}
         self._shown: list[Any] = []
-        self._listeners: list[Callable[[bool], None]] = []
         self.switch: Any = server.gui.add_checkbox(name, initial_value=visible, hint=hint)
         self.switch.on_update(lambda _: self._switched())
 
@@ -58,19 +56,12 @@ class Layer:
         with self._lock:
             self._shown = [shown for shown in self._shown if shown is not handle]
 
-    def on_change(self, listener: Callable[[bool], None]) -> None:
-        """Call this with the new visibility, now and at every change."""
-        self._listeners.append(listener)
-        listener(self.visible)
-
     def _switched(self) -> None:
         visible = self.visible
         with self._lock:
             handles = [*self._groups.values(), *self._shown]
         for handle in handles:
             handle.visible = visible
-        for listener in self._listeners:
-            listener(visible)
 
 
 class Layers:

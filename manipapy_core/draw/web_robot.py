@@ -55,7 +55,7 @@ class DrawnArm:
         for frame, T, wxyz in zip(self.frames.values(), poses, turns, strict=True):
             frame.position, frame.wxyz = T[:3, 3], wxyz
 
-    def tint(self, rgb: tuple[float, float, float]) -> None:
+    def set_colour(self, rgb: tuple[float, float, float]) -> None:
         """Give all shapes another colour, each number from 0 to 1."""
         for visual in self.visuals:
             visual.color = tuple(round(255 * value) for value in rgb)

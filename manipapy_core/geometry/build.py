@@ -29,7 +29,7 @@ from .pairs import Touch, choose_pairs, sampling_limits
 from .parts import LinkShapes, centred_part, convex_parts
 from .shapes import Convex, ConvexMesh
 
-PATIENCE = 2.0
+LOG_EVERY = 2.0
 """A build that takes longer reports its progress about so often [s]."""
 
 
@@ -99,7 +99,7 @@ class _Progress:
         self._robot, self._last = robot, time.monotonic()
 
     def report(self, text: str) -> None:
-        if time.monotonic() - self._last > PATIENCE:
+        if time.monotonic() - self._last > LOG_EVERY:
             self._last = time.monotonic()
             # A warning, so that it is seen without any configuration of the log.
             LOGGER.warning("building the collision body of %r, which happens once: %s", self._robot, text)

@@ -2,7 +2,7 @@
 
 Links with one link between them are often built to pass each other at a millimetre, in places where one is concave;
 parts that reach a few millimetres into free space call that a collision. Random configurations find such pairs, and
-their meshes are cut finer. Other pairs seldom come so close: a few millimetres more hardly show among their contacts.
+their meshes are cut finer. Other pairs rarely come so close: a few millimetres more hardly show among their contacts.
 """
 
 from __future__ import annotations

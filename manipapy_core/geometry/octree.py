@@ -28,7 +28,7 @@ _TRUNCATED, _TOO_DEEP, _LEFT_OVER, _NOT_A_NUMBER = -1, -2, -3, -4
 _REASONS = {
     _TRUNCATED: "ends in the middle of a node",
     _TOO_DEEP: f"is deeper than {DEPTH} levels",
-    _LEFT_OVER: "goes on after the last node",
+    _LEFT_OVER: "continues after the last node",
     _NOT_A_NUMBER: "has an occupancy that is not a number",
 }
 

@@ -24,7 +24,7 @@ from .tables import Padding, robot_tables, scene_tables
 SAMPLES = 1 << 12
 """Random configurations: they decide in which order pairs are checked, and which might always be in contact."""
 EXACT_SAMPLES = 256
-"""Of these, where the exact shapes are asked whether a pair is always in contact."""
+"""Of these, at which the exact shapes tell whether a pair is always in contact."""
 CLEARANCE = 0.01
 """Added to each part on the grid of a proof [m]."""
 MOST_GRID = 1 << 17

@@ -66,8 +66,8 @@ def to_winding(q: Array, bounds: Bounds) -> Array:
 def inside(q: Array, bounds: Bounds) -> Array:
     """The rows of q (N, n) that are within the bounds after whole turns of the elements that allow it."""
     middle = 0.5 * (bounds.lower + bounds.upper)
-    wound = np.where(bounds.turns, q - TURN * np.round((q - middle) / TURN), q)
-    return wound[((wound >= bounds.lower) & (wound <= bounds.upper)).all(axis=1)]
+    moved = np.where(bounds.turns, q - TURN * np.round((q - middle) / TURN), q)
+    return moved[((moved >= bounds.lower) & (moved <= bounds.upper)).all(axis=1)]
 
 
 def nearest_winding(q: Array, goal: Array, chain: Chain, bounds: Bounds, limits: bool) -> Array:

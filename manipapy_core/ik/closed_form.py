@@ -90,7 +90,7 @@ def closed_form(chain: Chain) -> ClosedForm | None:
         known = solver.hasKnownDecomposition()
         return ClosedForm(solver.getKinematicFamily(), None, chain.S, chain.M) if known else None
     for joint in (6, 2, 0, 4, 3, 5, 1):
-        # a special position could have a special geometry, so two ordinary ones are asked
+        # a special position could have a special geometry, so two ordinary ones are examined
         solvers = [subproblem_solver(*hold(chain.S, chain.M, joint, position)) for position in (0.37, -1.13)]
         if all(solver.hasKnownDecomposition() for solver in solvers):
             family = solvers[0].getKinematicFamily()

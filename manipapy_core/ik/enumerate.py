@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..model.chain import Chain
@@ -14,6 +15,7 @@ from .bounds import TURN, Bounds
 from .closed_form import EXACT, ClosedForm, closed_form
 from .numeric import NumericSolver, TaskWeights
 from .query import STARTS_AT_A_TIME, Query
+from .result import IKResult
 
 NUMERIC_STARTS = 512
 """Starts of a numeric enumeration; a six-joint arm has at most 16 solutions, each with a sizeable basin."""
@@ -27,8 +29,8 @@ MOST_WINDINGS = 4096
 
 
 @dataclass(frozen=True)
-class EnumeratedSolutions:
-    """Solutions inside the search bounds, one winding of each."""
+class Solutions:
+    """Solutions and their errors."""
 
     q: Array
     """Shape (count, n)."""
@@ -38,9 +40,18 @@ class EnumeratedSolutions:
     complete: bool
     timed_out: bool
 
+    def with_only(self, candidate: IKResult) -> Solutions:
+        """A single solution, found by restarts."""
+        errors = np.array([candidate.position_error]), np.array([candidate.orientation_error])
+        return Solutions(candidate.q[None], *errors, "numeric", False, self.timed_out)
 
-def all_solutions(query: Query, redundancy: int | Array | None) -> EnumeratedSolutions:
-    """Every solution of a pose that lies inside the solver's bounds, windings not counted.
+    def at(self, order: NDArray[np.int64]) -> Solutions:
+        errors = self.position_error[order], self.orientation_error[order]
+        return Solutions(self.q[order], *errors, self.method, self.complete, self.timed_out)
+
+
+def all_solutions(query: Query, redundancy: int | Array | None) -> Solutions:
+    """Every solution of a pose that lies inside the solver's bounds, in one winding.
 
     Args:
         redundancy: For closed forms that hold a joint: how many positions of it, or which [rad].
@@ -55,7 +66,7 @@ def all_solutions(query: Query, redundancy: int | Array | None) -> EnumeratedSol
         method, complete, apart = f"closed form ({form.family})", not timed_out, DISTINCT_EXACT
     rows = _polished(query, candidates)
     rows = rows[_distinct(rows[:, :n], query.solver.bounds, apart)]
-    return EnumeratedSolutions(rows[:, :n], rows[:, n], rows[:, n + 1], method, complete, timed_out)
+    return Solutions(rows[:, :n], rows[:, n], rows[:, n + 1], method, complete, timed_out)
 
 
 def held_positions(form: ClosedForm, solver: NumericSolver, redundancy: int | Array | None) -> Array:
@@ -127,7 +138,7 @@ def _distinct(q: Array, bounds: Bounds, least: float) -> list[int]:
     return kept
 
 
-def wound(q: Array, chain: Chain, bounds: Bounds) -> tuple[Array, list[int]]:
+def in_every_winding(q: Array, chain: Chain, bounds: Bounds) -> tuple[Array, list[int]]:
     """Every winding of the solutions (count, n) that the limits allow, and which solution each belongs to.
 
     A joint without limits has endless windings; it keeps the one it has.

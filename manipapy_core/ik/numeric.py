@@ -23,7 +23,7 @@ from .seed_table import SeedTable, table_for
 _SOLVED, _LEAST_SQUARES = IKStatus.SOLVED, IKStatus.LEAST_SQUARES
 
 QUICK_STARTS = 64
-"""Starts with little patience; nearly every pose is solved by the first or the second."""
+"""Starts with few iterations each; nearly every pose is solved by the first or the second."""
 POLISHED = 1e-10
 """Errors [m and rad] that polishing aims at."""
 BEST_MARGIN = 0.9
@@ -69,7 +69,7 @@ class NumericSolver:
         from . import simd_search  # Numba takes time to import
 
         self._search_one, self._search_many = simd_search.search_one, simd_search.search_many
-        self._quick, self._patient, self._defects_of = simd_search.QUICK, simd_search.PATIENT, simd_search.defects_of
+        self._quick, self._thorough, self._defects_of = simd_search.QUICK, simd_search.THOROUGH, simd_search.defects_of
         self.n = chain.n
         self.bounds: Bounds = search_bounds(chain, limits)
         mechanism = mechanism_of(chain)
@@ -103,9 +103,9 @@ class NumericSolver:
             return self._one(T, self._no_seed, self._quick, 0, QUICK_STARTS)
         return self._one(T, q_seed[None], self._quick, -1, QUICK_STARTS)
 
-    def one_patiently(self, T: Array, first: int, starts: int) -> IKResult:
-        """Patient starts for one pose, from number `first` on."""
-        return self._one(T, self._no_seed, self._patient, first, first + starts)
+    def one_thoroughly(self, T: Array, first: int, starts: int) -> IKResult:
+        """Thorough starts for one pose, from number `first` on."""
+        return self._one(T, self._no_seed, self._thorough, first, first + starts)
 
     def _one(self, T: Array, own: Array, settings: int, begin: int, end: int) -> IKResult:
         work, table, n = self.work, self.table, self.n
@@ -134,7 +134,7 @@ class NumericSolver:
         return self._many(T, q_seeds, self._numbers, next_start, self._quick, QUICK_STARTS)
 
     def many_threaded(self, T: Array, q_seeds: Array | None, threads: int) -> tuple[NDArray[np.bool_], Array]:
-        """`many`, the poses split over threads; the search lets go of the interpreter's lock."""
+        """`many`, the poses split over threads; the search releases the interpreter lock."""
         if threads < 2 or len(T) < 2 * threads:
             return self.many(T, q_seeds)
         from concurrent.futures import ThreadPoolExecutor  # slow to import, rarely used
@@ -167,7 +167,7 @@ class NumericSolver:
     def follow(self, T: Array, q: Array) -> tuple[NDArray[np.bool_], Array]:
         """One start per pose (N, 4, 4), from its own q (N, n), to the last digits; as `many`."""
         seeds = to_winding(q, self.bounds)
-        return self._many(T, seeds, self._strict, np.full(len(q), -1), self._patient, 1)
+        return self._many(T, seeds, self._strict, np.full(len(q), -1), self._thorough, 1)
 
     def _many(
         self,

@@ -16,10 +16,10 @@ from .result import IKResult, IKStatus
 
 UNLIMITED_STARTS = 64
 """Starts without limits, each of whose solutions may lie inside them."""
-PATIENT_STARTS = 384
-"""Patient starts inside the limits where there is a solution outside."""
+THOROUGH_STARTS = 384
+"""Thorough starts inside the limits where there is a solution outside."""
 LAST_STARTS = 64
-"""Patient starts where not even the search without limits has found anything."""
+"""Thorough starts where not even the search without limits has found anything."""
 
 
 def solve_by_restarts(query: Query, found: IKResult) -> IKResult:
@@ -32,7 +32,7 @@ def solve_by_restarts(query: Query, found: IKResult) -> IKResult:
         found: Result of the quick starts.
 
     Returns:
-        With a deadline, patient starts go on until it is over; the result is then marked as timed out.
+        With a deadline, thorough starts continue until it is over; the result is then marked as timed out.
     """
     chain, solver, T, deadline = query.chain, query.solver, query.T, query.deadline
     if query.task.task is Task.POSE and solver.reach.excludes(T):
@@ -49,7 +49,7 @@ def solve_by_restarts(query: Query, found: IKResult) -> IKResult:
         found = replace(found, starts=found.starts + UNLIMITED_STARTS)
         if len(candidates):
             found = _polished(query, candidates, found)
-    found = _patiently(query, found, PATIENT_STARTS if blocked_by_limits else LAST_STARTS)
+    found = _thoroughly(query, found, THOROUGH_STARTS if blocked_by_limits else LAST_STARTS)
     if found.solved:
         return found
     if blocked_by_limits:
@@ -70,13 +70,13 @@ def _polished(query: Query, candidates: Array, found: IKResult) -> IKResult:
     return IKResult(q, IKStatus.SOLVED, position, orientation, int(iterations), found.starts)
 
 
-def _patiently(query: Query, found: IKResult, count: int) -> IKResult:
-    """Patient starts: `count` of them without a deadline, with one as many as there is time for."""
+def _thoroughly(query: Query, found: IKResult, count: int) -> IKResult:
+    """Thorough starts: `count` of them without a deadline, with one as many as there is time for."""
     deadline, first = query.deadline, QUICK_STARTS
     if deadline.limited:
         count = STARTS_AT_A_TIME
     while not found.solved:
-        other = query.solver.one_patiently(query.T, first, count)
+        other = query.solver.one_thoroughly(query.T, first, count)
         better = other.solved or _size(other) < _size(found)
         found = replace(other if better else found, starts=found.starts + other.starts)
         first += count

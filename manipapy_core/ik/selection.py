@@ -6,7 +6,6 @@ An objective is any callable that takes configurations (N, n) and returns a cost
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +16,7 @@ from ..errors import InputError
 from ..model.chain import Chain
 from ..typing import Array
 from .bounds import nearest_winding, search_bounds
-from .enumerate import all_solutions, wound
+from .enumerate import Solutions, all_solutions, in_every_winding
 from .inputs import truth_of
 from .query import Query
 from .result import IKResult, IKStatus
@@ -112,35 +111,13 @@ def slide(query: Query, q: Array, objective: Objective) -> Array:
     return q
 
 
-@dataclass(frozen=True)
-class Solutions:
-    """Solutions with every winding, and their errors."""
-
-    q: Array
-    """Shape (count, n)."""
-    position_error: Array
-    orientation_error: Array
-    method: str
-    complete: bool
-    timed_out: bool
-
-    def with_only(self, candidate: IKResult) -> Solutions:
-        """A single solution, found by restarts."""
-        errors = np.array([candidate.position_error]), np.array([candidate.orientation_error])
-        return Solutions(candidate.q[None], *errors, "numeric", False, self.timed_out)
-
-    def at(self, order: NDArray[np.int64]) -> Solutions:
-        errors = self.position_error[order], self.orientation_error[order]
-        return Solutions(self.q[order], *errors, self.method, self.complete, self.timed_out)
-
-
 def gather(query: Query, redundancy: int | Array | None) -> Solutions:
     """All solutions; with limits, in every winding that they allow."""
     found = all_solutions(query, redundancy)
     origin = list(range(len(found.q)))
     q = found.q
     if query.limits:
-        q, origin = wound(found.q, query.chain, query.solver.bounds)
+        q, origin = in_every_winding(found.q, query.chain, query.solver.bounds)
     errors = found.position_error[origin], found.orientation_error[origin]
     return Solutions(q, *errors, found.method, found.complete, found.timed_out)
 

@@ -25,7 +25,7 @@ TURN = 2.0 * math.pi
 TARGET, STATE = 12, 5
 """Rows of a lane for the target pose and for `ik_step.STATE`."""
 ITERATIONS, ERROR, STALLS, POSITION, ROTATION = range(STATE)
-LOWER, UPPER, STRIDE, QUICK, PATIENT, WEIGHTS = range(6)
+LOWER, UPPER, STRIDE, QUICK, THOROUGH, WEIGHTS = range(6)
 """Rows of the `numbers` of a search: limits to search in, stride of the even sequence, two sets of settings, and
 the weights or the axis of the task."""
 NUMBERS = 6

@@ -60,7 +60,7 @@ def solve(  # type: ignore[misc]
             minimum.
         redundancy: For all solutions of a seven-joint arm: how many positions of the held joint are tried, or which
             ones [rad].
-        timeout: Time limit [s]. A search that has found no solution goes on until then, and every search ends then,
+        timeout: Time limit [s]. A search that has found no solution continues until then, and every search ends then,
             after the piece of work in hand (about a millisecond); the result is marked as timed out if more time might
             have changed it. Without it, a fixed number of starts is tried.
         task: The whole pose, or its position, or position and one axis.
@@ -158,8 +158,8 @@ def solve_batch(
     if poses is None or orthonormalise:
         poses = checked_poses(T, "T", batch=True, orthonormalise=orthonormalise, hint="; `solve` takes one pose")
     seeds = checked_seed(q_seed, chain, len(poses))
-    wound_seeds = None if seeds is None else to_winding(seeds, solver.bounds)
-    solved, rows = solver.many_threaded(poses, wound_seeds, threads)
+    near_seeds = None if seeds is None else to_winding(seeds, solver.bounds)
+    solved, rows = solver.many_threaded(poses, near_seeds, threads)
     n = chain.n
     q = rows[:, :n].copy()
     if seeds is not None:

@@ -62,7 +62,7 @@ def pseudo_inverse(
     iterations: int = 200,
     tolerances: IKTolerances = DEFAULT,
 ) -> IKResult:
-    """dq = J⁺ α e, Newton's iteration (Lynch & Park, section 6.2); fast near the goal, wild near singular poses."""
+    """dq = J⁺ α e, Newton's iteration (Lynch & Park, section 6.2); fast near the goal, unstable near singular poses."""
     return _iterate(chain, T, q_start, lambda J, e: np.linalg.pinv(J) @ e, alpha, limits, iterations, tolerances)
 
 

@@ -66,7 +66,7 @@ def track(
     tolerances: IKTolerances = DEFAULT,
     orthonormalise: bool = False,
 ) -> Track:
-    """Follows poses from a configuration, each from the one before, without ever starting anew.
+    """Follows poses from a configuration, each from the one before, without restarts.
 
     Where two poses lie so far apart that a joint would move more than `max_step`, poses are put between them; if the
     joints still move too far for so small a step of the tip, the path breaks there.

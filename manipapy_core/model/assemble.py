@@ -23,7 +23,7 @@ def build_chain(robot: Robot, base: str, tip: str, fixed: Mapping[str, float] | 
     _require_links(robot, base, tip)
     values = _locked_values(robot, fixed or {})
     way = _walk(robot, base)
-    dofs = _drivers(robot, _joints_on(way, base, tip), values)
+    dofs = _drivers(_joints_on(way, base, tip), values)
     if not dofs:
         raise InputError(
             f"no joint moves between {base!r} and {tip!r}; choose links with a movable, unlocked joint between them"
@@ -40,7 +40,7 @@ def build_tree(
     way = _walk(robot, base) if base in robot.links else {}
     tip = (list(way)[-1] if way else base) if tip is None else tip
     _require_links(robot, base, tip)
-    dofs = _drivers(robot, (joint for _, joint in way.values()), values)
+    dofs = _drivers((joint for _, joint in way.values()), values)
     if not dofs:
         raise InputError(f"robot {robot.name!r} has no joint that moves; there is nothing to compute")
     return _assemble(robot, base, tip, way, dofs, values)
@@ -104,7 +104,7 @@ def _walk(robot: Robot, base: str) -> dict[str, tuple[str, Joint]]:
     return way
 
 
-def _drivers(robot: Robot, joints: Iterable[Joint], values: Mapping[str, float]) -> tuple[str, ...]:
+def _drivers(joints: Iterable[Joint], values: Mapping[str, float]) -> tuple[str, ...]:
     """Names of the elements of q that move these joints, without repeats."""
     names = (joint.mimic.joint if joint.mimic else joint.name for joint in joints if joint.type.moves)
     return tuple(dict.fromkeys(name for name in names if name not in values))

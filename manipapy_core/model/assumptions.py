@@ -140,7 +140,7 @@ def summary(assumptions: Sequence[Assumption]) -> str:
     return f"assumed, because the description does not give them: {'; '.join(parts)}"
 
 
-def say_once(chain: Chain, limits: JointLimits) -> None:
+def log_once(chain: Chain, limits: JointLimits) -> None:
     """Log, once per robot and process, which limits planning assumes that no description gives."""
     new = limits.assumed - chain.limits.assumed
     if not new or chain.robot_name in _said:

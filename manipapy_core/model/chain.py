@@ -247,5 +247,5 @@ class Chain:
         return replace(self, tip=link, tip_body=body, T_body_tip=T_body_tip)
 
     def describe(self) -> str:
-        """What a person wants to know: joints with limits, masses, the home pose, what is locked."""
+        """A summary: joints with limits, masses, the home pose, what is locked."""
         return describe_chain(self)

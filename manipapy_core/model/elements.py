@@ -108,7 +108,7 @@ class _Record:
             object.__setattr__(self, name, frozen_array(getattr(self, name), shape))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Plain pickling would hand out writable arrays; building the record anew freezes them again.
+        # Plain pickling would hand out writable arrays; building the record again freezes them again.
         return type(self), tuple(getattr(self, entry.name) for entry in fields(self))
 
 

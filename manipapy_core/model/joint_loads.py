@@ -1,4 +1,4 @@
-"""Inertia and weight that each joint of a chain feels, at most, over sampled configurations.
+"""Inertia and weight that act on each joint of a chain, at most, over sampled configurations.
 
 Plain NumPy: limits are derived from them before anything is compiled for a robot. The compiled mass matrix and gravity
 forces are the second route of the tests.
@@ -51,7 +51,7 @@ def joint_loads(chain: Chain) -> JointLoads:
         gravity[:, dof] -= momentum @ WEIGHT
         j, weight = i, 1.0
         while j >= 0:
-            # A mimic joint further in that moves with the same element of q feels this body as well.
+            # A mimic joint further in that moves with the same element of q carries this body as well.
             if chain.bodies[j].dof == dof:
                 inertia[:, dof] += weight * np.einsum("bi,bi->b", screws[j][0], spin)
                 inertia[:, dof] += weight * np.einsum("bi,bi->b", screws[j][1], momentum)

@@ -166,7 +166,7 @@ class PackageSearch:
         for above in self._ancestors:
             if os.path.basename(above) == name or _package_name(above) == name:
                 yield Folder(above, follow_links=False)
-            elif not _holds_much_else(above) and os.path.isdir(os.path.join(above, name)):
+            elif not _is_no_project(above) and os.path.isdir(os.path.join(above, name)):
                 yield Folder(os.path.join(above, name), follow_links=False)
         # In a folder such as home, only what says that it is a package.
         for start in self.starts:
@@ -196,7 +196,7 @@ class PackageSearch:
         return self._indices[top]
 
 
-def _holds_much_else(folder: str) -> bool:
+def _is_no_project(folder: str) -> bool:
     """Whether a folder is no project: the root, home, or where temporary files are."""
     ends = (os.sep, os.path.expanduser("~"), tempfile.gettempdir())
     return os.path.realpath(folder) in {os.path.realpath(path) for path in ends}
@@ -205,7 +205,7 @@ def _holds_much_else(folder: str) -> bool:
 def _walk_up(start: str) -> list[str]:
     """A folder and those above it, as far as they can be taken for one project."""
     folders: list[str] = []
-    while len(folders) < _LEVELS_UP and not (folders and _holds_much_else(start)):
+    while len(folders) < _LEVELS_UP and not (folders and _is_no_project(start)):
         folders.append(start)
         start = os.path.dirname(start)
     return folders

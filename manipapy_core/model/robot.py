@@ -53,7 +53,7 @@ class Robot:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Read-only views do not pickle; worker processes get the same robot built anew.
+        # Read-only views do not pickle; worker processes get the same robot rebuilt.
         values = [getattr(self, entry.name) for entry in fields(self)]
         return Robot, tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
@@ -141,7 +141,7 @@ class Robot:
 
         Args:
             base: Link that stays still.
-            tip: Link whose motion is asked for.
+            tip: Link whose motion is computed.
             fixed: Positions [rad or m] of joints to be locked. Joints off the path are always locked, at 0
                 unless given here.
         """
@@ -156,7 +156,7 @@ class Robot:
 
         Args:
             base: Link that stays still; the root when not given.
-            tip: Link whose motion is asked for.
+            tip: Link whose motion is computed.
             fixed: Joint positions [rad or m] for joints to be locked.
         """
         from .assemble import build_tree
@@ -204,7 +204,7 @@ class Robot:
         return sum(link.inertial.mass for link in self.links.values() if link.inertial is not None)
 
     def describe(self) -> str:
-        """What a person wants to know: the tree with joints, ranges and masses, and the warnings."""
+        """A summary: the tree with joints, ranges and masses, and the warnings."""
         below: dict[str, list[Joint]] = {name: [] for name in self.links}
         for joint in self.joints.values():
             below[joint.parent].append(joint)

@@ -56,7 +56,7 @@ def group_chain(
     Args:
         group: Name of a group, such as `arms`; an arm alone is also one.
         base: Link that stays still; the root if not given.
-        tip: Link whose motion is asked for; that of the group's first arm if not given.
+        tip: Link whose motion is computed; that of the group's first arm if not given.
         locked: Positions [rad or m] by joint; the others are locked at the position nearest to 0.
 
     Raises:
@@ -86,7 +86,7 @@ def group_of(semantics: SemanticDescription, chain: Chain) -> str:
 
 
 def fixed_pairs(robot: Robot) -> dict[frozenset[str], str]:
-    """Links with shapes that fixed joints hold together: the body has them as one, MoveIt asks for each pair."""
+    """Links with shapes that fixed joints hold together: the body has them as one, MoveIt needs each pair."""
     group = {name: name for name in robot.links}
     for joint in robot.joints.values():
         if not joint.type.moves:

@@ -1,6 +1,6 @@
 """Semantic description (SRDF): groups, end effectors, named states and pairs of links that need no collision check.
 
-Written in the layout that MoveIt and its relatives read; `read_srdf` reads theirs.
+Written in the layout that MoveIt and similar programs read; `read_srdf` reads theirs.
 """
 
 from __future__ import annotations

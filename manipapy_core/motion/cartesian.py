@@ -84,7 +84,7 @@ def straight_tip_motion(
         progress: Called with each phase.
 
     Raises:
-        InputError: The start is no configuration, a pose is none, or an option makes no sense.
+        InputError: The start is no configuration, a pose is none, or an option is invalid.
     """
     chain = checker.body.chain
     kept = PathConstraints.of(chain, constraints) if len(constraints) else None

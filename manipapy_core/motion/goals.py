@@ -81,7 +81,7 @@ class TipsGoal:
 
 
 Goal = JointGoal | PoseGoal | RegionGoal | NamedGoal | TipsGoal
-"""Where a motion shall end."""
+"""Where a motion ends."""
 
 
 def joint_goals(
@@ -94,7 +94,7 @@ def joint_goals(
 
     Raises:
         Stopped: There are none.
-        InputError: The goal makes no sense.
+        InputError: The goal is invalid.
     """
     if isinstance(goal, NamedGoal):
         if goal.name not in goal.states:
@@ -286,8 +286,8 @@ def _tips_solutions(
             f"no joint positions bring {names} to their poses together: at best one of them is {distance:.1f} mm and "
             f"{turn:.1f}° away",
         )
-    wound = nearest_winding(reached.q, start, chain, bounds, True)
-    return _different(np.where(moved, wound, start), start)
+    nearest = nearest_winding(reached.q, start, chain, bounds, True)
+    return _different(np.where(moved, nearest, start), start)
 
 
 def _different(rows: list[Array] | Array, start: Array) -> Array:

@@ -89,7 +89,7 @@ def plan(
         progress: Called with each phase and the length of the best path so far.
 
     Raises:
-        InputError: The start or goal is no configuration or pose, or an option makes no sense.
+        InputError: The start or goal is no configuration or pose, or an option is invalid.
     """
     chain = checker.body.chain
     kept = PathConstraints.of(chain, constraints) if len(constraints) else None
@@ -235,7 +235,7 @@ def _goals_inside(
 def _refuse_combinations(
     planner: Planner | Roadmap, kept: PathConstraints | None, held: NDArray[np.bool_] | None
 ) -> None:
-    """Planners that would not keep what is asked for."""
+    """Planners that would not keep what is requested."""
     able = (Planner.RRT_CONNECT, Planner.STRAIGHT)
     if kept is not None and planner not in able:
         raise InputError("path constraints are kept by the planners RRT_CONNECT and STRAIGHT; choose one of them")

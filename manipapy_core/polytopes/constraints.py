@@ -4,7 +4,7 @@ velocities     damped limits: q̇ ≤ (1 − ((q − m)/(u − m))²) q̇max abo
 small motions  lower − q ≤ dq ≤ upper − q, and not beyond the linearisation limit
 obstacles      n · J dq ≤ d for motions, n · J q̇ ≤ bound(d) for velocities; n points from the link to the object
 
-No bound of a pair is below zero unless a retreat is asked for: standing still is always allowed.
+No bound of a pair is below zero unless a retreat is requested: standing still is always allowed.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The support point of the set along the normal of a facet either extends the hull, or proves that the facet is part of
 the surface. Facets on a plane that is already proved are skipped.
 
-Written by hand because the points come one at a time from linear programs that the hull itself asks for. Qhull's
+Written by hand because the points come one at a time from linear programs that the hull itself requests. Qhull's
 half-space intersection in joint space and the hull of the mapped corners (SciPy) take 2.8 ms without obstacle rows and
 4.9 ms with 24 of them, this hull with its programs 0.07 ms and 0.29 ms in the same run (benchmarks/polytope.py).
 """

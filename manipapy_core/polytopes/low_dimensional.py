@@ -13,13 +13,10 @@ from ..typing import Array
 from .polytope import Polytope, Source
 from .simplex import OPTIMAL, OUT_OF_CAPACITY, support
 
-FIRST_POINTS = 12
-"""Support points of `spread`, at most: along three axes, two directions across and one normal, with both signs."""
-
 
 @njit(cache=True, nogil=True)
 def spread(N, A, b, flat, Y, X, frame, corners, c, scratch):  # type: ignore[no-untyped-def]
-    """Takes support points until they span the set.
+    """Takes support points until they span the set: 12 at most, along three axes, two directions across and one normal.
 
     Args:
         flat: A width below this counts as none.

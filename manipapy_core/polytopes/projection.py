@@ -33,7 +33,7 @@ ROTATED_ATTEMPTS = 6
 """Rotated coordinate systems that are tried after the first."""
 RELAXED_ATTEMPTS, RELAXATION = 60, 1e-7
 """Attempts after those, with rows moved outwards at random by up to so much, as a share of what the box allows: faces
-that nearly coincide are told apart."""
+that nearly coincide are distinguished."""
 
 
 @njit(cache=True, nogil=True)

@@ -191,7 +191,7 @@ def make_pose_grid(chain: Chain, resolution: float, tilts: int, T_samples: Array
 
 
 @njit(cache=True, nogil=True)
-def seen_one(T, i, g, X):  # type: ignore[no-untyped-def]
+def write_located(T, i, g, X):  # type: ignore[no-untyped-def]
     """Writes what is located for pose i of T (N, 4, 4) into X (3, 4)."""
     for r in range(3):
         for c in range(4):
@@ -209,7 +209,7 @@ def seen_one(T, i, g, X):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def locate_one6(T, i, g, X, places, at):  # type: ignore[no-untyped-def]
     """Writes row `at` of `places` for pose i of T (N, 4, 4); g are the numbers of a grid, X is scratch (3, 4)."""
-    seen_one(T, i, g, X)
+    write_located(T, i, g, X)
     tilts, rolls = g[19], g[20]
     flat = math.sqrt(X[0, 2] * X[0, 2] + X[1, 2] * X[1, 2])
     c, s = (X[0, 2] / flat, X[1, 2] / flat) if flat > 1e-9 else (1.0, 0.0)

@@ -98,7 +98,7 @@ class Tally:
 
 
 @njit(cache=True, nogil=True)
-def wins(value, q, held, seed, i, cell):  # type: ignore[no-untyped-def]
+def replaces(value, q, held, seed, i, cell):  # type: ignore[no-untyped-def]
     """Whether row i of q with this value replaces the seed of a cell that holds another."""
     if value != held:
         return value > held
@@ -112,7 +112,7 @@ def wins(value, q, held, seed, i, cell):  # type: ignore[no-untyped-def]
 def merge(cells, counts, bests, penaliseds, seeds, opens, count, best, penalised, seed, open_):  # type: ignore[no-untyped-def]
     for i in range(cells.shape[0]):
         cell = cells[i]
-        if count[cell] == 0 or wins(penaliseds[i], seeds, penalised[cell], seed, i, cell):
+        if count[cell] == 0 or replaces(penaliseds[i], seeds, penalised[cell], seed, i, cell):
             penalised[cell] = penaliseds[i]
             seed[cell] = seeds[i]
         best[cell] = max(best[cell], bests[i])
@@ -216,7 +216,7 @@ def deposit(rows, places, q, plain, weighted, limits, count, best, penalised, se
         if cell < 0:
             outside += 1
             continue
-        if count[cell] == 0 or wins(weighted[i], q, penalised[cell], seed, i, cell):
+        if count[cell] == 0 or replaces(weighted[i], q, penalised[cell], seed, i, cell):
             penalised[cell] = weighted[i]
             seed[cell] = q[i]
         best[cell] = max(best[cell], plain[i])

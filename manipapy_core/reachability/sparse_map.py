@@ -33,22 +33,22 @@ class SparseMap(ReachMap):
         return CellIndex(self.cell)
 
     @cached_property
-    def sure(self) -> NDArray[np.uint16]:
+    def certain(self) -> NDArray[np.uint16]:
         """Bits of the sectors of roll that are open here, in the sectors beside and in all cells beside; (visited,)."""
         every = np.uint16((1 << SECTORS) - 1)
         here = self.open[:, 0] if self.open.shape[1] else np.full(len(self.cell), every)
-        sure = here & _rolled(here, 1) & _rolled(here, -1)
+        certain = here & _rolled(here, 1) & _rolled(here, -1)
         for side in range(self.grid.sides):
             rows = self.index.rows(self.grid.beside(self.cell, side))
             bits = np.where(rows >= 0, here[rows], np.uint16(0))
             if side >= 6:
                 bits = _rolled(bits, -self.grid.sectors_turned[self.cell % self.grid.orientations, side - 6])
-            sure &= bits
-        return sure
+            certain &= bits
+        return certain
 
     @property
     def memory(self) -> int:
-        tables = (*self._tables(), self.sure, self.grid.turned)
+        tables = (*self._tables(), self.certain, self.grid.turned)
         return sum(table.nbytes for table in tables) + self.index.nbytes
 
     @property
@@ -76,7 +76,7 @@ class SparseMap(ReachMap):
         shape = np.array(self.grid.shape, dtype=np.int64)
         query_sparse(
             T, self.grid.numbers, shape, strides, self.grid.turned, *self.index.tables,
-            self.sure, self.share, self.open, answer,
+            self.certain, self.share, self.open, answer,
         )  # fmt: skip
         return answer
 
@@ -131,7 +131,7 @@ def neighbour_visited(cell, shape, strides, turned, cells, table):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def query_sparse(T, g, shape, strides, turned, cells, table, sure, share, open_, answer):  # type: ignore[no-untyped-def]
+def query_sparse(T, g, shape, strides, turned, cells, table, certain, share, open_, answer):  # type: ignore[no-untyped-def]
     """Verdicts on poses (N, 4, 4)."""
     places, X = np.empty((1, 3)), np.empty((3, 4))
     for i in range(T.shape[0]):
@@ -142,7 +142,7 @@ def query_sparse(T, g, shape, strides, turned, cells, table, sure, share, open_,
             answer[i] = NO
         elif row < 0:
             answer[i] = UNLIKELY if neighbour_visited(cell, shape, strides, turned, cells, table) else NO
-        elif sure[row] >> at & 1 == 1 and share[row] == WHOLE:
+        elif certain[row] >> at & 1 == 1 and share[row] == WHOLE:
             answer[i] = YES
         elif open_.shape[1] and open_[row, 0] >> at & 1 == 0:
             answer[i] = UNLIKELY

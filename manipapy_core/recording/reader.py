@@ -29,7 +29,7 @@ class RecordedMessage:
     data: bytes
     """As it came over the wire (CDR)."""
     content: Any
-    """Its fields as attributes; None if they were not asked for."""
+    """Its fields as attributes; None if they were not requested."""
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ class StepOutcome(enum.IntEnum):
     TAKEN = 0
     """Its way to rest is free: it is the new state."""
     COLLIDES = 1
-    """The way to rest is not free: the stop of the cycle before goes on."""
+    """The way to rest is not free: the stop of the cycle before continues."""
     BEYOND_LIMITS = 2
-    """A joint would break its limits: the stop of the cycle before goes on."""
+    """A joint would break its limits: the stop of the cycle before continues."""
     NEXT_TO = 3
     """It is not free of collision, but the arm is nearly at rest: the state is unchanged, for the caller to decide."""
 

@@ -168,7 +168,7 @@ def _nearest(solids, bound, T, parts, start, end, reach, directions, winner, out
 
     Args:
         parts: Both solids and the row of `directions`, shape (pairs, 3).
-        directions: Of the cycle before; the search goes on from them, and those found are written there.
+        directions: Of the cycle before; the search continues from them, and those found are written there.
         winner: Row of `directions` of the pair that was nearest in the cycle before; it is likely to be so again, and
             the others are then proved to be farther by one direction.
 

@@ -163,16 +163,16 @@ class ArmServo:
         q = np.clip(np.zeros(self.chain.n), self.chain.limits.lower, self.chain.limits.upper)
         with compiling("the servo", 10.0):
             before = self._snapshot
-            self.see(every_shape(self._body, q).snapshot())
+            self.set_world(every_shape(self._body, q).snapshot())
             self.reset(q)
             twist, pose = TwistCommand([0.1, 0.0, 0.0, 0.1, 0.0, 0.0]), PoseTarget(self._forward.run(q))
             for command in (twist, JointJog(np.full(self.chain.n, 0.1)), pose, None):
                 self.step(command, 0.004)
                 self.trajectory()
-            self.see(before)
+            self.set_world(before)
             self.reset(q)
 
-    def see(self, snapshot: WorldSnapshot) -> None:
+    def set_world(self, snapshot: WorldSnapshot) -> None:
         """Uses another snapshot of the world from the next cycle on; takes milliseconds if it is a new one."""
         if snapshot is not self._snapshot:
             self._use(snapshot)
@@ -235,7 +235,7 @@ class ArmServo:
         if np.abs(self._state[1]).max() < SLOW:
             take_stop(self._state, self.acceleration, self.jerk, dt, self._next)
         else:
-            # All joints slow down in proportion, so that the tip goes on in its direction.
+            # All joints slow down in proportion, so that the tip continues in its direction.
             self._advance(self._still.copy(), True, self._search.rows(self._state[0]), dt, self._reference)
         state = self._state.copy()
         return ServoStep(status, state[0], state[1], state[2])

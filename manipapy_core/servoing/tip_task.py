@@ -3,7 +3,7 @@
 The singular values σ of the weighted Jacobian tell how fast the tip moves per joint rate. Below a threshold the part of
 the twist along the direction u is damped by σ²/(σ² + λ²), which bounds joint rates (Nakamura and Hanafusa 1986). At
 σ = 0 the direction is lost to first order. To second order a joint motion along n, with J n = σ u, gives the tip an
-acceleration κ ḣ² along u: where κ has the sign of the twist, moving along n goes on in its direction; where not, the
+acceleration κ ḣ² along u: where κ has the sign of the twist, moving along n continues in its direction; where not, the
 direction is impossible. Where κ is zero, as at a wrist singularity, the arm first moves where σ grows.
 
 All of it is written in tip axes: weights are the same in all directions, so singular values are those in base axes.
@@ -52,7 +52,7 @@ def tip_task(jacobians, pose, twist, reference, pull, qd, speed, acceleration, g
         qd: Joint velocities, which decide on the side of a singularity.
         speed: Velocity limits [rad/s or m/s], shape (n,).
         acceleration: Acceleration limits [rad/s² or m/s²], shape (n,).
-        gains: Length, threshold of singular values, gain, tolerance and leash of the path.
+        gains: Length, threshold of singular values, gain, tolerance and largest error of the path.
         lost: Takes the part of the twist that a singularity takes, base axes, angular first [rad/s, m/s], shape (6,).
 
     Returns:
@@ -207,8 +207,8 @@ def _product(A, B, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def path_error(pose, reference, length, leash, error):  # type: ignore[no-untyped-def]
-    """Writes rotation vector and offset from the tip to its path, in base axes, no longer than the leash; (6,)."""
+def path_error(pose, reference, length, max_error, error):  # type: ignore[no-untyped-def]
+    """Writes rotation vector and offset from the tip to its path, in base axes, no longer than max_error; (6,)."""
     R = np.empty((3, 3))
     for r in range(3):
         for c in range(3):
@@ -221,7 +221,7 @@ def path_error(pose, reference, length, leash, error):  # type: ignore[no-untype
         error[3 + r] = reference[r, 3] - pose[r, 3]
         angle += error[r] * error[r]
         distance += error[3 + r] * error[3 + r]
-    longest = max(max(math.sqrt(angle) * length, math.sqrt(distance)) / leash, 1.0)
+    longest = max(max(math.sqrt(angle) * length, math.sqrt(distance)) / max_error, 1.0)
     for i in range(6):
         error[i] /= longest
 
@@ -243,7 +243,7 @@ def _beside_path(error, twist, length):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def move_path(pose, reference, twist, J, qd, gains, dt):  # type: ignore[no-untyped-def]
     """Moves the path on by the part of a twist in base axes that a joint velocity achieves."""
-    length, leash = gains[0], gains[4]
+    length, max_error = gains[0], gains[4]
     wanted, progress, size = np.empty(6), 0.0, 1e-12
     _in_tip(pose, twist, length, wanted)
     for i in range(6):
@@ -254,7 +254,7 @@ def move_path(pose, reference, twist, J, qd, gains, dt):  # type: ignore[no-unty
     moved, error = np.empty(6), np.empty(6)
     for i in range(6):
         moved[i] = share * twist[i]
-    path_error(pose, reference, length, leash, error)
+    path_error(pose, reference, length, max_error, error)
     _beside_path(error, twist, length)
     turn, turned = np.empty((3, 3)), np.empty((3, 3))
     rotation_exp(error, turn)
@@ -278,10 +278,10 @@ def _task(J, Ut, sigma, Vt, pose, twist, reference, pull, speed, gains, H, f, lo
     """Writes H, f and what is lost, and returns fit, whether much is lost, the twist along the last direction, and its
     size; from the singular value decomposition of the weighted Jacobian.
     """
-    length, threshold, gain, tolerance, leash = gains[0], gains[1], gains[2], gains[3], gains[4]
+    length, threshold, gain, tolerance, max_error = gains[0], gains[1], gains[2], gains[3], gains[4]
     n, rank = J.shape[1], min(6, J.shape[1])
     wanted, correction, error = np.empty(6), np.empty(6), np.empty(6)
-    path_error(pose, reference, length, leash, error)
+    path_error(pose, reference, length, max_error, error)
     _beside_path(error, twist, length)
     _in_tip(pose, twist, length, wanted)
     _in_tip(pose, error, length, correction)

@@ -29,7 +29,7 @@ class TemporaryFolder:
         # Locked under another name first: a lock file that is not locked marks an abandoned folder.
         new = os.path.join(self.path, "new.lock")
         self._lock = open(new, "wb")  # noqa: SIM115 - open as long as the folder is in use
-        # A file system without locks: the folder has no lock file, and nobody else deletes it.
+        # A file system without locks: the folder has no lock file, and no other process deletes it.
         with contextlib.suppress(OSError):
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.rename(new, os.path.join(self.path, LOCK))

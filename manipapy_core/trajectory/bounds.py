@@ -13,7 +13,7 @@ import numpy as np
 
 from ..checks import positive
 from ..errors import InputError
-from ..model.assumptions import completed_limits, say_once
+from ..model.assumptions import completed_limits, log_once
 from ..model.chain import Chain
 from ..model.joint_loads import joint_loads
 from ..typing import Array
@@ -68,7 +68,7 @@ def motion_bounds(
         if not 0.0 < value <= 1.0:
             raise InputError(f"{name} is {value!r}; give a number above 0 and at most 1")
     limits = completed_limits(chain)
-    say_once(chain, limits)
+    log_once(chain, limits)
     return MotionBounds(
         limits.lower,
         limits.upper,

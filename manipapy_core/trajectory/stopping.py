@@ -84,7 +84,7 @@ def stop_durations(qd: Array, deceleration: Array) -> Array:
 
 
 def stopping_path(q: Array, qd: Array, deceleration: Array, reaction_time: float, times: Array) -> Array:
-    """Positions of an arm that goes on at its velocity for a reaction time and slows down then, shape (times, n).
+    """Positions of an arm that continues at its velocity for a reaction time and slows down then, shape (times, n).
 
     Args:
         q: Joint positions [rad or m], shape (n,).

@@ -49,7 +49,7 @@ def socket_path(namespace: str, *, create: bool = False) -> Path | None:
         found = folder.lstat()
     except OSError:
         return None
-    # Only this user may enter: whoever reaches the socket may move the arm.
+    # For this user only: every process that reaches the socket may move the arm.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         return None
     name = absolute_namespace(namespace).strip("/").replace("/", ".")

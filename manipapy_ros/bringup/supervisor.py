@@ -71,7 +71,7 @@ class Supervisor:
         stop_timeout: Time for processes to end before they are killed [s].
         log: Prints a line about the bringup.
         on_output: Called with node and line for all output of the nodes, from other threads.
-        stop_requested: Whether the user has asked for the end; called often.
+        stop_requested: Whether the user has requested the end; called often.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Polytopes as messages and as markers.
 
-Reachability maps as coloured points, for RViz and whoever else wants to see them.
+Reachability maps as coloured points, for RViz and other viewers.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _point(row: Sequence[float]) -> Point:
 FIELDS = ("x", "y", "z", "rgb", "quality", "share")
 """All of 32 bits. RViz colours by rgb, or by quality or share if told to."""
 MAP_COLOURS = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]], dtype=np.float64)
-"""From poor to good: dark blue over green to yellow, told apart by the colour-blind as well (viridis)."""
+"""From poor to good: dark blue over green to yellow, also distinct for the colour-blind (viridis)."""
 
 
 def map_message(places: MapVoxels, frame: str, stamp: Time) -> PointCloud2:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from manipapy_msgs.msg import ObstacleArray, PolytopeArray
+from manipapy_msgs.msg import PolytopeArray
 from manipapy_msgs.srv import CheckReachable, GetPolytopes, GetSlicedPolytope, PlaceBase
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState, PointCloud2
@@ -25,7 +25,7 @@ from visualization_msgs.msg import MarkerArray
 from manipapy_core import kinematics, polytopes, reachability
 from manipapy_core.compile_notice import compiling
 from manipapy_core.errors import InputError, ManipapyError
-from manipapy_core.geometry import RobotBody, World, WorldSnapshot
+from manipapy_core.geometry import RobotBody, World
 from manipapy_core.geometry.warm_up import every_shape
 from manipapy_core.polytopes import Polytope
 from manipapy_core.reachability import ReachMap
@@ -35,11 +35,10 @@ from ..common import qos
 from ..common.conversions import optional_by_name, pose_from_matrix, positions_by_name
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
-from ..common.object_messages import set_perceived
 from ..common.params import Param, Values
 from ..common.process import end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, compile_kernels
-from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
+from ..common.world_follower import WORLD_PARAMETERS, WorldOrObstacles
 from ..realtime.polled_topics import PolledSubscription
 from .answers import UNITS, ArmCapability, PolytopeQuery, check_reachable, place_base
 from .messages import map_message, polytope_markers, polytope_message
@@ -77,13 +76,11 @@ class CapabilityNode(ManagedNode):
         self._body = RobotBody.build(model.robot, model.chain)
         self._abilities = ArmCapability(model.chain, self._body)
         self._latest: JointState | None = None
-        self._model, self._perceived = model, World()
-        self._follower = self.own(WorldFollower.of(self, values, model.chain.base))
+        self._world = self.own(WorldOrObstacles(self, values, model))
         self._compile(list(values["polytopes"]))
         self._states: PolledSubscription[JointState] = self.own(
             PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
         )
-        self.own(self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST))
         self.own(self.create_subscription(Float64, "~/linearisation_limit", self._on_limit, qos.STATE))
         self._polytopes = self.own(self.create_publisher(PolytopeArray, "~/polytopes", qos.STATE))
         self._markers = self.own(self.create_publisher(MarkerArray, "~/polytope_markers", qos.STATE))
@@ -141,7 +138,7 @@ class CapabilityNode(ManagedNode):
     def _publish(self, state: JointState) -> None:
         names, query = list(self.values["polytopes"]), self._query()
         q, qd = self._numbers(state)
-        made = self._abilities.polytopes(names, q, qd, self._world(), query)
+        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), query)
         self._polytopes.publish(self._message(made, q, query, state))
         drawn = float(self.values["marker_scale"])
         scales = {"velocity": drawn, "force": 0.1 * drawn, "acceleration": 0.1 * drawn, "motion": 1.0, "reach": 1.0}
@@ -182,7 +179,7 @@ class CapabilityNode(ManagedNode):
         )
         state = request.joints if request.joints.name else self._state()
         q, qd = self._numbers(state)
-        made = self._abilities.polytopes(names, q, qd, self._world(), query)
+        made = self._abilities.polytopes(names, q, qd, self._world.snapshot(), query)
         return self._message({name: shape(polytope) for name, polytope in made.items()}, q, query, state)
 
     def _query(self) -> PolytopeQuery:
@@ -206,26 +203,12 @@ class CapabilityNode(ManagedNode):
             raise InputError("this node has no map; build one with `manipapy reach build`, and set the parameter map")
         return self._map
 
-    def _on_obstacles(self, message: ObstacleArray) -> None:
-        if self._follower.received:
-            return
-        frame = message.header.frame_id
-        try:
-            T = np.eye(4) if frame in ("", self._chain.base) else self._model.fixed_pose(frame)
-            set_perceived(self._perceived, message, T)
-        except InputError as error:
-            self.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)
-
-    def _world(self) -> WorldSnapshot:
-        """The planner's world; the perceived obstacles alone where there is no planner."""
-        world = self._follower.snapshot()
-        return world if self._follower.received else self._perceived.snapshot()
-
     def diagnose(self) -> DiagnosticReport:
         """Whether the planner's world is up to date."""
-        values = {"world version": str(self._world().version), "objects": str(len(self._world().objects))}
-        if self._follower.problem:
-            return DiagnosticReport(Level.WARN, self._follower.problem, values)
+        world = self._world.snapshot()
+        values = {"world version": str(world.version), "objects": str(len(world.objects))}
+        if self._world.follower.problem:
+            return DiagnosticReport(Level.WARN, self._world.follower.problem, values)
         return DiagnosticReport(Level.OK, "active" if self.is_active else "inactive", values)
 
     def _on_limit(self, message: Float64) -> None:

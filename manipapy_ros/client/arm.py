@@ -210,7 +210,7 @@ def rest_to_rest(chain: Chain, q: ArrayLike, q_goal: ArrayLike, *, speed: float 
         q_goal: Goal [rad or m], shape (n,).
         speed: Share of the velocity and acceleration limits, above 0 to 1.
     """
-    from manipapy_core.model.assumptions import completed_limits  # not needed by those who only ask an arm
+    from manipapy_core.model.assumptions import completed_limits  # slow to import; not needed to read states
 
     if not 0.0 < speed <= 1.0:
         raise InputError(f"speed is {speed!r}; give a share of full speed above 0, at most 1")

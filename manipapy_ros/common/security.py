@@ -1,7 +1,7 @@
 """DDS security (SROS2): whether the middleware has it, and keys for the nodes.
 
 ROS runs without encryption if security is enabled and the middleware lacks it, unless the strategy is Enforce. Here a
-node that shall be secured and cannot be refuses to start, whatever the strategy.
+node that is to be secured and cannot be refuses to start, whatever the strategy.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def missing_security() -> str:
 
 
 def require_security() -> None:
-    """Checks that a process which shall be secured can be.
+    """Checks that a process that is to be secured can be.
 
     Raises:
-        NotSecured: It shall be, and cannot.
+        NotSecured: It cannot.
     """
     if os.environ.get(ENABLE, "").lower() != "true":
         return

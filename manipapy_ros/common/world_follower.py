@@ -8,19 +8,22 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from manipapy_msgs.msg import ObstacleArray, WorldDiff
 from manipapy_msgs.msg import World as WorldMessage
-from manipapy_msgs.msg import WorldDiff
 from manipapy_msgs.srv import GetWorld
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 
 from manipapy_core.errors import InputError
-from manipapy_core.geometry import WorldSnapshot
+from manipapy_core.geometry import World, WorldSnapshot
 
 from ..realtime.polled_topics import PolledSubscription
 from . import qos
 from .conversions import after_string, aligned
+from .object_messages import set_perceived
 from .params import Param, Values
+from .robot_loader import LoadedRobot
 from .world_messages import apply_diff, world_from_message
 
 DIFFS = "_diffs"
@@ -41,7 +44,7 @@ _NUMBERS = struct.Struct("<QQ")
 class WorldFollower:
     """Keeps a copy of the planner's world. Threads may share it.
 
-    A follower that starts late receives the latched world and the changes since. One that has missed a change asks for
+    A follower that starts late receives the latched world and the changes since. One that has missed a change requests
     the whole world. A planner that was started again has a new session, and its world replaces the old one. Without
     messages from a planner the last world is kept, and `problem` says so.
 
@@ -65,7 +68,7 @@ class WorldFollower:
         self._refused = ""
         self._warned = False
         self.resynchronised = 0
-        """How often the whole world was asked for because a change was missed."""
+        """How often the whole world was requested because a change was missed."""
 
     @classmethod
     def of(cls, node: Node, values: Values, frame: str) -> WorldFollower:
@@ -194,3 +197,38 @@ class WorldFollower:
         answer = future.result()
         if answer is not None:
             self._answers.append(answer.world)
+
+
+class WorldOrObstacles:
+    """The planner's world; the perceived obstacles alone where there is no planner.
+
+    Args:
+        node: Owner of the subscriptions; its executor runs.
+        values: Of `WORLD_PARAMETERS`.
+        model: The arm.
+    """
+
+    def __init__(self, node: Node, values: Values, model: LoadedRobot):
+        self._node, self._model, self._perceived = node, model, World()
+        self.follower = WorldFollower.of(node, values, model.chain.base)
+        self._obstacles = node.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST)
+
+    def snapshot(self) -> WorldSnapshot:
+        """The newest state."""
+        world = self.follower.snapshot()
+        return world if self.follower.received else self._perceived.snapshot()
+
+    def destroy(self) -> None:
+        """Unsubscribes."""
+        self.follower.destroy()
+        self._node.destroy_subscription(self._obstacles)
+
+    def _on_obstacles(self, message: ObstacleArray) -> None:
+        if self.follower.received:
+            return
+        frame = message.header.frame_id
+        try:
+            T = np.eye(4) if frame in ("", self._model.chain.base) else self._model.fixed_pose(frame)
+            set_perceived(self._perceived, message, T)
+        except InputError as error:
+            self._node.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)

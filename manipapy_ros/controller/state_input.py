@@ -23,7 +23,7 @@ MAX_SIZE = 65536
 
 
 class StateInput:
-    """Polls `joint_states` and believes one publisher.
+    """Polls `joint_states` and accepts one publisher.
 
     Messages that name no joint of the arm, such as those of a gripper's driver, are left aside.
 
@@ -46,7 +46,7 @@ class StateInput:
         """Whether several publishers give joint states of this arm."""
 
     def poll(self, now: float) -> bool:
-        """Takes all messages; whether the reader has a new one of the believed publisher.
+        """Takes all messages; whether the reader has a new one of the accepted publisher.
 
         Args:
             now: Monotonic time [s].
@@ -73,7 +73,7 @@ class StateInput:
         return True
 
     def drop(self) -> None:
-        """Drops what has arrived, and believes no publisher yet."""
+        """Drops what has arrived, and accepts no publisher yet."""
         while self._states.take_identified() is not None:
             pass
         self._sources.reset()
@@ -84,7 +84,7 @@ class StateInput:
         """Number of publishers of joint states, of any joints."""
         return self._states.publishers
 
-    def rivals(self) -> tuple[str, ...]:
+    def other_publishers(self) -> tuple[str, ...]:
         """Names of the nodes that publish joint states of this arm; takes some 100 µs, not for the loop."""
         of_arm = [source for source, (_, ours) in tuple(self._of_this_arm.items()) if ours]
         names = self._states.publisher_names()

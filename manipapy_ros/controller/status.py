@@ -141,7 +141,10 @@ def _hint(thread: ControlThread, check: Check) -> str:
 
 
 def _dispute(thread: ControlThread) -> str:
-    names, cure = thread.states.rivals(), "stop all but one, or give each robot its own namespace or ROS_DOMAIN_ID"
+    names, cure = (
+        thread.states.other_publishers(),
+        "stop all but one, or give each robot its own namespace or ROS_DOMAIN_ID",
+    )
     return f"joint states of this arm come from {' and '.join(names) or 'several nodes'}: {cure}"
 
 

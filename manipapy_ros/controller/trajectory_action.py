@@ -101,7 +101,7 @@ class TrajectoryGoals:
         if streams:
             self._stream = node.create_subscription(TrajectoryMessage, "~/joint_stream", self._on_stream, 1)
         self._streamed: ValidatedGoal | None = None
-        # Without a timeout nobody is monitored, and nothing is subscribed to.
+        # Without a timeout no client is monitored, and nothing is subscribed to.
         self._heartbeats = HeartbeatMonitor(node, heartbeat_timeout) if math.isfinite(heartbeat_timeout) else None
 
     def destroy(self) -> None:

@@ -1,4 +1,4 @@
-"""The planner's two actions: plan, and plan and move. Each goal runs on a thread of its own."""
+"""The planner's two actions: plan, and plan and move."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from manipapy_msgs.action import Move, PlanMotion
 from manipapy_msgs.msg import MotionRequest
-from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
@@ -18,16 +17,10 @@ from manipapy_core.motion import PlanPhase, PlanResult, PlanStatus
 
 from ..client.session import GivenUp
 from ..common.bounds import check_size
-from ..common.deferred_action import DeferredActionServer, not_used
 from ..common.node import NotActive
 from .execution import MotionOutcome, PlannedMotion
+from .goal_threads import TOO_MANY, GoalThreads
 from .requests import FAILURE, Requests, result_message
-
-KEEP_RESULTS = 120
-"""How long results are kept for clients [s]."""
-MAX_GOALS = 4
-"""Goals that run at the same time."""
-
 
 Report = Callable[[MotionRequest, WorldSnapshot, str, PlanStatus | None], None]
 
@@ -60,19 +53,9 @@ class PlanningGoals:
         self._report = report
         self._node, self._requests, self._motion = node, requests, motion
         self._is_active, self._show = is_active, show
-        self._lock = threading.Lock()
-        self._running: dict[bytes, tuple[threading.Thread, threading.Event]] = {}
+        self._threads = GoalThreads(node, "planning")
         self._servers = {
-            kind: DeferredActionServer(
-                node,
-                kind,
-                name,
-                execute_callback=not_used,
-                goal_callback=lambda _: GoalResponse.ACCEPT,
-                handle_accepted_callback=lambda handle, work=work: self._start(handle, work),
-                cancel_callback=self._on_cancel,
-                result_timeout=KEEP_RESULTS,
-            )
+            kind: self._threads.server(kind, name, work)
             for kind, name, work in ((PlanMotion, "~/plan_motion", self._plan), (Move, "~/move", self._move))
         }
 
@@ -84,36 +67,7 @@ class PlanningGoals:
 
     def abandon(self) -> None:
         """Cancel every goal and wait for its thread; a moving arm is brought to rest."""
-        with self._lock:
-            running = list(self._running.values())
-        for _, cancel in running:
-            cancel.set()
-        for thread, _ in running:
-            thread.join()
-
-    def _start(self, handle: ServerGoalHandle, work: Callable[[ServerGoalHandle, threading.Event], None]) -> None:
-        handle.execute()
-        key, cancel = bytes(handle.goal_id.uuid), threading.Event()
-
-        def run() -> None:
-            try:
-                work(handle, cancel)
-            finally:
-                with self._lock:
-                    del self._running[key]
-
-        thread = threading.Thread(target=run, name="planning", daemon=True)
-        with self._lock:
-            self._running[key] = (thread, cancel)
-        thread.start()
-
-    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        with self._lock:
-            entry = self._running.get(bytes(handle.goal_id.uuid))
-        if entry is None:
-            return CancelResponse.REJECT
-        entry[1].set()
-        return CancelResponse.ACCEPT
+        self._threads.cancel(wait=True)
 
     # On the threads.
 
@@ -169,9 +123,8 @@ class PlanningGoals:
     def _check_accepted(self) -> None:
         if not self._is_active():
             raise NotActive(self._node.get_fully_qualified_name())
-        with self._lock:
-            if len(self._running) > MAX_GOALS:
-                raise Busy(f"{MAX_GOALS} goals are active already; wait for the end of one")
+        if self._threads.too_many:
+            raise Busy(TOO_MANY)
 
     def _finish(self, handle: ServerGoalHandle, result: Any, status: PlanStatus | None) -> None:
         server = self._servers[PlanMotion if isinstance(result, PlanMotion.Result) else Move]

@@ -258,7 +258,7 @@ def margin_text(margin: float, wanted: float) -> str:
     if math.isinf(margin):
         return ""
     if margin < wanted:
-        return f"margin to perceived obstacles reduced from {wanted:.3f} m to {margin:.3f} m for want of space"
+        return f"margin to perceived obstacles reduced from {wanted:.3f} m to {margin:.3f} m for lack of space"
     return f"margin to perceived obstacles {margin:.3f} m"
 
 

@@ -242,7 +242,7 @@ def _refuse_search_options(request: MotionRequest) -> None:
         "tolerances": any(tolerances),
     }
     for option in (name for name, is_given in given.items() if is_given):
-        raise InputError(f"kind STRAIGHT has no use for {option}; leave it out, or ask for kind POSE")
+        raise InputError(f"kind STRAIGHT has no use for {option}; leave it out, or use kind POSE")
 
 
 def _choice(kind: type[Named], text: str, what: str) -> Named:

@@ -1,4 +1,4 @@
-"""One publisher of a topic is believed: the messages of all others are not used, and their presence is known.
+"""One publisher of a topic is accepted: the messages of all others are not used, and their presence is known.
 
 Any node may publish on any topic. A loop that took whatever arrives would mix the states of two arms, or the commands
 of two controllers. Here a topic is bound to the publisher that was alone when it was first heard, until that publisher
@@ -12,7 +12,7 @@ MAX_SOURCES = 64
 
 
 class BoundSource:
-    """Decides which publisher of a topic is believed; identities are those of `take_identified`.
+    """Decides which publisher of a topic is accepted; identities are those of `take_identified`.
 
     Args:
         observe: How long a publisher must be alone before it is bound [s]; 0: the first one is bound at once.
@@ -22,7 +22,7 @@ class BoundSource:
     def __init__(self, *, observe: float, release: float):
         self._observe, self._release = observe, release
         self.bound: bytes | None = None
-        """The believed publisher; None: there is none yet."""
+        """The accepted publisher; None: there is none yet."""
         self._heard: dict[bytes, float] = {}
         """Last time that each publisher was heard [s]."""
         self._alone_since: float | None = None
@@ -44,7 +44,7 @@ class BoundSource:
         return source == self.bound
 
     def update(self, now: float) -> bool:
-        """Releases a bound publisher that is silent; whether it did. To be called now and then."""
+        """Releases a bound publisher that is silent; whether it did. To be called periodically."""
         if self.bound is None or now - self._heard.get(self.bound, now) <= self._release:
             return False
         self._heard.pop(self.bound, None)

@@ -12,10 +12,9 @@ import functools
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from rclpy.logging import get_logger
 
-from .udp_transport import TESTED_VERSION, rclpy_version
+from .udp_transport import untested_middleware
 
 GID_SIZE = 16
 PARTICIPANT_SIZE = 12
@@ -103,7 +102,7 @@ class IdentifiedTake:
 @functools.cache
 def _libraries() -> tuple[Any, Any] | None:
     """rcl and rcutils as this process has loaded them; None if their structures are not known."""
-    reason = _unknown()
+    reason = untested_middleware()
     paths = {name: path for name in ("librcl.so", "librcutils.so") if (path := _loaded(name))}
     if not reason and len(paths) < 2:
         reason = "the libraries of rcl are not found"
@@ -118,17 +117,6 @@ def _libraries() -> tuple[Any, Any] | None:
     utilities.rcutils_uint8_array_init.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
     utilities.rcutils_uint8_array_fini.argtypes = [ctypes.c_void_p]
     return rcl, utilities
-
-
-def _unknown() -> str:
-    """Why the structures of this version are not known; empty if they are."""
-    installed = rclpy_version()
-    if not installed.startswith(TESTED_VERSION):
-        return f"rclpy is {installed}, and this was tested with {TESTED_VERSION}x"
-    implementation = rclpy.get_rmw_implementation_identifier()
-    if not implementation.startswith("rmw_fastrtps"):
-        return f"the middleware is {implementation}, not Fast DDS"
-    return ""
 
 
 def _loaded(name: str) -> str:

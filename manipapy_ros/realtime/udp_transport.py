@@ -103,15 +103,21 @@ def use_udp_transport(*, shared_memory: bool = False) -> Iterator[None]:
 
 def fallback_reason() -> str:
     """Why the transport of the middleware is not changed; empty if UDP only can be used."""
+    reason = untested_middleware()
+    if reason:
+        return reason
+    chosen = [name for name in PROFILE_VARIABLES if os.environ.get(name)]
+    chosen += [name for name in DEFAULT_PROFILES if Path(name).exists()]
+    return f"a Fast DDS profile is set by {chosen[0]}" if chosen else ""
+
+
+def untested_middleware() -> str:
+    """Which part of the middleware this was not tested with; empty if none."""
     installed = rclpy_version()
     if not installed.startswith(TESTED_VERSION):
         return f"rclpy is {installed}, and this was tested with {TESTED_VERSION}x"
     implementation = rclpy.get_rmw_implementation_identifier()
-    if not implementation.startswith("rmw_fastrtps"):
-        return f"the middleware is {implementation}, not Fast DDS"
-    chosen = [name for name in PROFILE_VARIABLES if os.environ.get(name)]
-    chosen += [name for name in DEFAULT_PROFILES if Path(name).exists()]
-    return f"a Fast DDS profile is set by {chosen[0]}" if chosen else ""
+    return "" if implementation.startswith("rmw_fastrtps") else f"the middleware is {implementation}, not Fast DDS"
 
 
 def rclpy_version() -> str:

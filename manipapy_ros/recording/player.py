@@ -24,7 +24,7 @@ LONGEST_SLEEP = 0.05
 
 
 class AlreadyPublished(ManipapyError):
-    """A topic that somebody else publishes now."""
+    """A topic that another node publishes now."""
 
     def __init__(self, topic: str, node: str):
         super().__init__(
@@ -35,10 +35,10 @@ class AlreadyPublished(ManipapyError):
 
 
 def replayed_topics(recording: Recording, asked: Sequence[str]) -> list[str]:
-    """Topics to publish: those asked for, or all that move nothing.
+    """Topics to publish: those requested, or all that move nothing.
 
     Raises:
-        InputError: One that was asked for is not in the recording.
+        InputError: One that was requested is not in the recording.
     """
     for topic in asked:
         if topic not in recording.topics:

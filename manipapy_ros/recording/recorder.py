@@ -28,7 +28,7 @@ IMAGES = (
     *("left/image_rect", "left/camera_info", "right/image_rect", "right/camera_info"),
     *("depth/image_rect", "depth/camera_info", "disparity", "points2"),
 )
-"""Recorded when asked for: 20 to 100 MB per second."""
+"""Recorded on request: 20 to 100 MB per second."""
 POLL_PERIOD, COMMIT_PERIOD, LOOK_PERIOD = 0.02, 1.0, 0.5
 """Seconds between two looks for messages, two commits, two looks for topics."""
 QUEUE = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)

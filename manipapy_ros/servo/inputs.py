@@ -122,7 +122,7 @@ class CommandInput:
         self, topic: str, source: bytes, message: Any, required: CommandType | None, wall: float, ros_now: float
     ) -> None:
         if isinstance(message, Joy) and not self._joystick.is_enabled(message) and self._client != (topic, source):
-            return  # nobody holds its switch
+            return  # its enabling switch is released
         if self._client not in (None, (topic, source)):
             self.ignored, self._ignored_at = f"commands on {topic} are ignored: another client moves the arm", wall
             return

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from manipapy_msgs.msg import ControllerStatus, ObstacleArray
+from manipapy_msgs.msg import ControllerStatus
 from moveit_msgs.msg import ServoStatus as StatusMessage
 from moveit_msgs.srv import ServoCommandType
 from sensor_msgs.msg import JointState
@@ -21,8 +21,7 @@ from std_srvs.srv import SetBool, Trigger
 from manipapy_core.compiler import kernels_of
 from manipapy_core.control import LoopSettings, PeriodicLoop
 from manipapy_core.control.loop import Histogram
-from manipapy_core.errors import InputError
-from manipapy_core.geometry import Checker, RobotBody, World, WorldSnapshot
+from manipapy_core.geometry import Checker, RobotBody, World
 from manipapy_core.servoing import ArmServo, ServoSettings, ServoStatus
 from manipapy_core.typing import Array
 
@@ -30,12 +29,11 @@ from ..common import qos
 from ..common.conversions import JointStateReader
 from ..common.diagnostics import DiagnosticReport, Level
 from ..common.node import ManagedNode
-from ..common.object_messages import set_perceived
 from ..common.params import Param, Values
 from ..common.process import below_loop, end_process, run
 from ..common.robot_loader import ROBOT_PARAMETERS, compile_kernels
 from ..common.tf_buffer import TfBuffer
-from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
+from ..common.world_follower import WORLD_PARAMETERS, WorldOrObstacles
 from ..realtime.polled_topics import PolledSubscription
 from .inputs import MOVEIT_NODE, CommandInput, CommandType
 from .joystick import JOYSTICK_PARAMETERS, Joystick
@@ -61,7 +59,7 @@ PRIORITY = 60
 STATE_TIMEOUT = 0.1
 """Age of the last joint state above which the arm is not moved [s]."""
 MAX_CATCH_UP = 8
-"""Cycles that are made up for at once after a delay; after a longer one the servo starts anew."""
+"""Cycles that are computed at once after a delay; after a longer one the servo starts again."""
 FOLLOW_TOLERANCE = 0.1
 """Distance between command and arm above which it does not follow [rad or m]."""
 MOVING = 0.05
@@ -88,22 +86,21 @@ class ServoNode(ManagedNode):
         model = self.load_robot(values)
         model.require_collision_meshes()
         compile_kernels(model)
-        self._model, chain = model, model.chain
+        chain = model.chain
         self._chain, self._simulated = chain, bool(self.get_parameter("use_sim_time").value)
         names = ("linear_speed", "angular_speed", "velocity_scaling", "acceleration_scaling", "influence", "security")
         settings = ServoSettings(**{name: float(values[name]) for name in names})
         self._servo = ArmServo(Checker(RobotBody.build(model.robot, chain), World()), settings)
         self._servo.warm_up()
-        self._reader, self._perceived = JointStateReader(chain.joint_names), World()
+        self._reader = JointStateReader(chain.joint_names)
         self._tf = self.own(TfBuffer(self))
-        self._follower = self.own(WorldFollower.of(self, values, chain.base))
+        self._world = self.own(WorldOrObstacles(self, values, model))
         self._states: PolledSubscription[JointState] = self.own(
             PolledSubscription(self, JointState, "joint_states", qos.NEWEST)
         )
         self._verdicts: PolledSubscription[ControllerStatus] = self.own(
             PolledSubscription(self, ControllerStatus, str(values["controller_status"]), qos.NEWEST)
         )
-        self.own(self.create_subscription(ObstacleArray, "obstacles", self._on_obstacles, qos.NEWEST))
         self._timeout = float(values["command_timeout"])
         self._commands = self.own(
             CommandInput(
@@ -127,7 +124,7 @@ class ServoNode(ManagedNode):
         """Start the loop; the arm moves with the next command."""
         self._period = 1.0 / float(self.values["rate"])
         self._paused = self._engaged = False
-        self._arrival = self._status_at = self._tried_at = -np.inf
+        self._arrival = self._status_at = self._commanded_at = -np.inf
         self._measured = self._reached = 0.0
         self._refusal, self._last = "", (StatusMessage.NO_WARNING, "")
         self._compute = Histogram()
@@ -149,8 +146,8 @@ class ServoNode(ManagedNode):
         spread, self._compute = self._compute.spread(), Histogram()
         values = {"cycle p50 [us]": f"{spread.p50:.0f}", "cycle p99 [us]": f"{spread.p99:.0f}"}
         code, text = self._last
-        if self._follower.problem:
-            return DiagnosticReport(Level.WARN, self._follower.problem, values)
+        if self._world.follower.problem:
+            return DiagnosticReport(Level.WARN, self._world.follower.problem, values)
         return DiagnosticReport(Level.WARN if code == StatusMessage.INVALID else Level.OK, text, values)
 
     # In the loop.
@@ -164,7 +161,7 @@ class ServoNode(ManagedNode):
         now = self._measured if self._simulated else time.time()
         command = self._commands.poll(wall, now)
         if command is not None:
-            last, self._commanded_at = getattr(self, "_commanded_at", -np.inf), wall
+            last, self._commanded_at = self._commanded_at, wall
             if wall - last > PAUSE:
                 self._refusal = ""
         refusal = self._why_not(wall)
@@ -196,11 +193,11 @@ class ServoNode(ManagedNode):
             self._refusal = "the arm is moved by something else; the client must pause before it is tried again"
             return
         self._servo.reset(np.clip(self._reader.q, self._chain.limits.lower, self._chain.limits.upper))
-        self._servo.see(self._world())
+        self._servo.set_world(self._world.snapshot())
         self._engaged, self._reached = True, now
 
     def _disengage(self, why: str) -> None:
-        self._engaged, self._refusal = False, f"{why}; pause the commands, then go on"
+        self._engaged, self._refusal = False, f"{why}; pause the commands, then continue"
 
     def _move(self, command: object, now: float) -> tuple[ServoStatus, str]:
         """Cycles until the command reaches now, and the newest one sent."""
@@ -213,7 +210,7 @@ class ServoNode(ManagedNode):
         if np.abs(self._reader.q - servo.q).max() > FOLLOW_TOLERANCE:
             self._disengage("the arm does not follow; is the controller active, and no other goal executed?")
             return ServoStatus.STOPPING, ServoStatus.STOPPING.value
-        servo.see(self._world())
+        servo.set_world(self._world.snapshot())
         step = None
         while self._reached <= now:
             step = servo.step(command, self._period)  # type: ignore[arg-type]
@@ -249,20 +246,6 @@ class ServoNode(ManagedNode):
             return kernels_of(chain).link_poses.run(self._reader.q.copy())[chain.link_names.index(frame)]
         now = self._measured if self._simulated else time.time()
         return self._tf.pose(chain.base, frame, round(now * 1e9))
-
-    def _world(self) -> WorldSnapshot:
-        world = self._follower.snapshot()
-        return world if self._follower.received else self._perceived.snapshot()
-
-    def _on_obstacles(self, message: ObstacleArray) -> None:
-        if self._follower.received:
-            return
-        frame = message.header.frame_id
-        try:
-            T = np.eye(4) if frame in ("", self._chain.base) else self._model.fixed_pose(frame)
-            set_perceived(self._perceived, message, T)
-        except InputError as error:
-            self.get_logger().warning(f"obstacles ignored: {error}", throttle_duration_sec=5.0)
 
     # Services.
 

@@ -40,7 +40,7 @@ space stop                   x     quit
 
 @dataclass
 class Pilot:
-    """What the keys ask for."""
+    """Commands of the keys."""
 
     speed: float = 0.1
     """[m/s]; turns are five times as fast in rad/s."""
@@ -91,7 +91,7 @@ class Pilot:
 
 
 class Teleop:
-    """Publishes what the keys ask for, and shows the status of the servo.
+    """Publishes the commands of the keys, and shows the status of the servo.
 
     Args:
         node: Owner of the topics, in the namespace of the robot; something else spins it.

@@ -3,7 +3,7 @@
 Each gripper has an action `<group>_action_controller/gripper_cmd` (control_msgs/GripperCommand), where `group` is its
 group in the SRDF: `gripper` for a robot with one arm. The position is for every joint of the gripper that moves on its
 own; mimic joints follow. Fingers that push against an object do not move: the goal then ends without success,
-`stalled`, and they go on pushing with at most the effort of the goal.
+`stalled`, and they continue to push with at most the effort of the goal.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class GripperAction:
         elif reached and np.abs(qd).max() <= 10.0 * STALL_VELOCITY:
             self._end(succeeded=True)
         elif stalled:
-            self._node.get_logger().info(f"{self.name}: stalled at {q[0]:.4f}, {goal.position:.4f} was asked for")
+            self._node.get_logger().info(f"{self.name}: stalled at {q[0]:.4f}, {goal.position:.4f} was commanded")
             self._end(succeeded=False)
         else:
             self._fill(feedback := GripperCommand.Feedback(), stalled=stalled, reached=reached)

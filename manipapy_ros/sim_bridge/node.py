@@ -55,7 +55,7 @@ PARAMETERS = (
           "holds the arm; 0: no limit", minimum=0.0, maximum=100.0),
     Param("command_source", "", "Name of the node whose commands are taken, such as controller; empty: the first one "
           "that commands, until it is silent"),
-    Param("patience", 0.2, "How long simulated time waits for late efforts [s]", minimum=0.0, maximum=1.0),
+    Param("late_effort_timeout", 0.2, "How long simulated time waits for late efforts [s]", minimum=0.0, maximum=1.0),
     Param("priority", 70, "SCHED_FIFO priority, where permitted; 0: none", minimum=0, maximum=99),
     Param("start_paused", False, "Start paused; ~/pause resumes, ~/step makes single steps"),
     Param("simulator", "", "Physics engine: mujoco or pybullet; empty: mujoco, or the other one if it is missing"),
@@ -233,7 +233,7 @@ def _physics_settings(joints: tuple[str, ...], values: Values) -> PhysicsSetting
         real_time_factor=float(values["real_time_factor"]),
         clock_every=int(values["clock_every"]),
         command_source=str(values["command_source"]),
-        patience=float(values["patience"]),
+        late_effort_timeout=float(values["late_effort_timeout"]),
         priority=int(values["priority"]) or None,
     )
 

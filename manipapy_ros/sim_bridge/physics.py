@@ -53,7 +53,7 @@ class PhysicsSettings:
     """Name of the node that may command; empty: the first one that does, until it is silent."""
     clock_every: int = 25
     """Steps between two messages on `clock`."""
-    patience: float = 0.2
+    late_effort_timeout: float = 0.2
     """How long simulated time waits for late efforts of a controller [s]."""
     priority: int | None = 70
     """SCHED_FIFO priority, where permitted."""
@@ -63,14 +63,14 @@ class Physics:
     """Steps a world at its rate and exchanges messages with one robot.
 
     A controller on a busy machine may be late. Its last efforts must not be applied for long, but the arm must not be
-    held because of the machine either: simulated time waits for late efforts, up to `patience`, and only then continues
-    to the timeout that holds the arm.
+    held because of the machine either: simulated time waits for late efforts, up to `late_effort_timeout`, and only
+    then continues to the timeout that holds the arm.
 
     Args:
         node: Publisher and subscriber.
         world: Contains the robot.
         robot: The commanded robot.
-        settings: Rate and patience.
+        settings: Rate and timeout of late efforts.
         truth_log: Record of every step; None: none is kept.
     """
 
@@ -141,7 +141,7 @@ class Physics:
 
         Args:
             steps: Count.
-            proceed: Called now and then; False leaves out the rest.
+            proceed: Called periodically; False leaves out the rest.
 
         Returns:
             Whether all were made.
@@ -211,7 +211,7 @@ class Physics:
     def _wait_for_late_efforts(self) -> None:
         if not self._streaming or self._world.time - self._last_command < self._late:
             return
-        deadline = time.monotonic() + self._settings.patience
+        deadline = time.monotonic() + self._settings.late_effort_timeout
         while time.monotonic() < deadline:
             if self._take_commands():
                 return

@@ -61,11 +61,11 @@ def test_placements_respect_polygons_and_combine_scores(run, map_file, tmp_path)
              "--footprint", "0.3 0.2", "--count", "3", "--headings", "8"]  # fmt: skip
     found = {}
     for score in ("minimum", "mean", "product"):
-        picture = tmp_path / f"{score}.png"
-        more = ["--score", score, "--image", str(picture)]
+        image = tmp_path / f"{score}.png"
+        more = ["--score", score, "--image", str(image)]
         text = run("reach", "place", *ARM, "--map", map_file, *grasps, *words, *more)
         found[score] = placed(text)
-        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert image.read_bytes().startswith(b"\x89PNG")
         assert 1 <= len(found[score]) <= 3
         for x, y, _, _ in found[score]:
             assert 0.3 < x < 2.5 and -2 < y < 2 and not (0.5 < x < 1.2 and -1 < y < 1)

@@ -21,7 +21,7 @@ print("done")
 SHORT = LONG.replace("sleep(0.1)", "sleep(0.01)")
 
 
-def run_on_terminal(*command: str, patience: float = 120.0) -> tuple[str, str]:
+def run_on_terminal(*command: str, timeout: float = 120.0) -> tuple[str, str]:
     """Standard output, and what is written to the terminal that is the standard error."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
@@ -37,7 +37,7 @@ def run_on_terminal(*command: str, patience: float = 120.0) -> tuple[str, str]:
             break
         shown += part
     os.close(ours)
-    out, _ = process.communicate(timeout=patience)
+    out, _ = process.communicate(timeout=timeout)
     assert process.returncode == 0, shown.decode()
     return out, shown.decode()
 
@@ -68,7 +68,7 @@ def test_commands_that_take_long_show_it(words, text):
     program = f"""
 import sys
 from manipapy_core.cli import main, progress
-progress.PATIENCE = 0.0
+progress.SHOW_AFTER = 0.0
 sys.argv[1:] = {words!r}
 main()
 """

@@ -139,5 +139,5 @@ class HostDevice:
 
     @staticmethod
     def _unset(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Memory that nobody wrote to yet must not look right by chance."""
+        """Memory that was not written yet must not be right by chance."""
         return np.full(shape, np.nan, dtype=dtype)

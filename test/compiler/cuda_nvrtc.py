@@ -18,7 +18,7 @@ import pytest
 from manipapy_core.compiler.cuda import device
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
-"""Turing, Ampere, Hopper, and Blackwell in data centres and on desks."""
+"""Turing, Ampere, Hopper, and Blackwell of data centres and of workstations."""
 
 OPTIONS = (*device.OPTIONS, "--ptxas-options=-v")
 """Ours, and a report of the assembler."""
@@ -30,7 +30,7 @@ class Usage:
 
     registers: int
     spilled: int
-    """Bytes stored to and loaded from memory for want of registers."""
+    """Bytes stored to and loaded from memory for lack of registers."""
     stack: int
     """Bytes of local memory per thread."""
     assembly: str

@@ -1,4 +1,4 @@
-"""The table of registers in docs/gpu.md: compiled anew, and written between its two markers."""
+"""The table of registers in docs/gpu.md: recompiled, and written between its two markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of results that nobody uses any more serves the next ones, and never one that is still in use."""
+"""Memory of results that are no longer used is reused, memory in use never."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def test_memory_of_a_dead_result_serves_the_next():
+def test_memory_of_a_released_result_is_reused():
     results = BufferPool()
     first = results.empty((COUNT,), FLOAT64)
     where = address(first)

@@ -117,8 +117,8 @@ def test_source_files_are_those_that_parsing_finds():
 def test_kernels_of_an_arm_depend_on_compiler_and_model_only():
     files = sources.imported(["manipapy_core.compiler.kernels", "manipapy_core.compiler.llvm.engine"])
     assert "compiler/algorithms/dynamics.py" in files and "compiler/llvm/sincos.py" in files
-    rooms = {Path(file).parts[0] for file in files}
-    assert rooms <= {"compiler", "model", "errors.py", "lie.py", "typing.py"}
+    packages = {Path(file).parts[0] for file in files}
+    assert packages <= {"compiler", "model", "errors.py", "lie.py", "typing.py"}
 
 
 def test_code_digest_ignores_comments_and_docstrings(tmp_path, monkeypatch):

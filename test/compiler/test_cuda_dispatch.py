@@ -1,6 +1,6 @@
 """Arrays on a GPU go to the GPU and stay there, with the checks and the errors of the CPU.
 
-No GPU is needed: `HostDevice` takes CuPy's place behind `gpu.Device`, everything above that is the real thing.
+No GPU is needed: `HostDevice` takes CuPy's place behind `gpu.Device`, everything above that is the real code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a GPU is not used, in words, and what would change it."""
+"""Diagnosis of why a GPU is not used, with the cure."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ COMPUTED = re.compile(r"^ +const double v\d+ = ", re.MULTILINE)
 
 
 def mutants(function: str) -> Iterator[str]:
-    """The kernel with one thing changed: each literal by a millionth, each + and − into the other."""
+    """The kernel with one operation changed: each literal by a millionth, each + and − into the other."""
     for statement in COMPUTED.finditer(function):
         stop = function.index(";", statement.end())
         for literal in LITERAL.finditer(function, statement.end(), stop):

@@ -1,4 +1,4 @@
-"""The real thing: runs only on a machine with an NVIDIA GPU and CuPy."""
+"""Runs only on a machine with an NVIDIA GPU and CuPy."""
 
 from __future__ import annotations
 

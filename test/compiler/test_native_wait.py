@@ -1,4 +1,4 @@
-"""The wait in machine code: never early, without the GIL, and a clear word where there is none."""
+"""The wait in machine code: never early, without the GIL, and a clear error where there is none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_time_that_has_passed_is_not_waited_for():
     assert done.wait(20.0)
 
 
-def test_others_have_the_interpreter_while_it_is_awake():
+def test_other_threads_run_while_it_spins():
     """Looked at in the middle of the wait: before and after it the two threads take turns anyway."""
     milliseconds, ended = set(), threading.Event()
 

@@ -37,7 +37,7 @@ def references(rig, seconds):
 
 
 def is_smooth(blocks, acceleration=40.0):
-    """Positions and velocities go on without a step, and the derivatives belong to the positions."""
+    """Positions and velocities continue without a step, and the derivatives belong to the positions."""
     position_steps = np.abs(np.diff(blocks[:, 0], axis=0) - DT * 0.5 * (blocks[1:, 1] + blocks[:-1, 1])).max()
     velocity_steps = np.abs(np.diff(blocks[:, 1], axis=0)).max()
     return position_steps < 1e-4 and velocity_steps < acceleration * DT

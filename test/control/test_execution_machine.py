@@ -89,7 +89,7 @@ class ExecutionMachine(RuleBasedStateMachine):
         line = None if delay else self._line(wanted)
         self.execution.start(goal, self.now)
         if line is not None and not line.permitted:
-            wanted.status = GoalStatus.ABORTED  # and the others go on
+            wanted.status = GoalStatus.ABORTED  # and the others continue
             return
         self._end(GoalStatus.PREEMPTED)
         if delay:
@@ -117,7 +117,7 @@ class ExecutionMachine(RuleBasedStateMachine):
 
     @rule()
     def come_to_rest(self):
-        """Whatever was going on has ended after a while."""
+        """Everything that was active has ended after a while."""
         if self.active is None and self.waiting is None:
             for _ in range(1500):
                 self._tick(1.0)

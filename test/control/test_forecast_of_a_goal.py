@@ -1,4 +1,4 @@
-"""A goal is judged by collision forecasts of its own path."""
+"""A goal depends on collision forecasts of its own path only."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def assert_alike(one: Status, other: Status) -> None:
 
 @pytest.fixture(params=sorted(ARMS))
 def twins(request):
-    """Two controllers in mid-motion, which believe every joint state."""
+    """Two controllers in mid-motion, which accept every joint state."""
     twins = Twins(request.param, ControllerSettings(guard=GuardSettings(state_jump=10.0)))
     return in_mid_motion(twins)
 
@@ -180,7 +180,7 @@ FAULTS: dict[str, tuple[Callable[[Twins, Measured], Measured], Action, set[Check
 
 
 @pytest.mark.parametrize("robot", ARMS)
-def test_a_state_far_from_the_last_one_is_not_believed_on_either_path(robot):
+def test_a_state_far_from_the_last_one_is_not_accepted_on_either_path(robot):
     twins = in_mid_motion(Twins(robot))
     before = twins.fused_ticks
     twins.tick(displaced(0.005)(twins, twins.nominal()))

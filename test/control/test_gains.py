@@ -85,7 +85,7 @@ def test_default_gains_are_stable_with_delayed_measurements(case):
 
 @pytest.mark.parametrize("robot", ARMS)
 @every_law
-def test_every_law_keeps_the_arm_calm_with_its_defaults(robot, name):
+def test_every_law_is_stable_with_its_defaults(robot, name):
     chain = ARMS[robot]
     arm, law, reference = SimulatedArm(chain, HOME[robot]), make_law(name, chain), Reference.at_rest(HOME[robot])
     law.start(arm.state, reference, dynamics.gravity_forces(chain, arm.q))

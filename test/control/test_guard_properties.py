@@ -49,7 +49,6 @@ measurements = st.one_of(
     st.tuples(st.just("velocities"), numbers),
     st.tuples(st.just("shift"), st.floats(-0.5, 0.5)),
 )
-REQUESTS = ("hold", "stop", "reset", "goal", "cancel", "source", "speed", "law")
 ticks = st.fixed_dictionaries(
     {
         "dt": st.one_of(st.just(DT), st.sampled_from([0.0, -0.01, 1e-6, 0.004, 0.03, 0.3, 2.0, 1e9])),

@@ -64,7 +64,7 @@ def test_no_tick_before_its_deadline_and_none_made_up_for():
     assert np.median(phases) < period
 
 
-def test_an_exception_is_reported_and_the_loop_goes_on():
+def test_an_exception_is_reported_and_the_loop_continues():
     errors, ticks = [], []
 
     def tick(now):

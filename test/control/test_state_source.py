@@ -1,4 +1,4 @@
-"""Joint states that are not believed: the arm brakes by prediction, and from its rest on nothing is sent."""
+"""Joint states that are not accepted: the arm brakes by prediction, and from its rest on nothing is sent."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_alternating_states_stop_the_arm_and_end_in_silence(robot, lie):
     assert not goal.outcome.succeeded and "step between two joint states" in goal.outcome.text
     rig.measure = lambda rig: rig.truth()
     rig.run(0.5)
-    assert rig.silence == 0.0, "believed states end the silence"
+    assert rig.silence == 0.0, "accepted states end the silence"
     again = rig.controller.submit(move(ARMS[robot], HOME[robot], 3.0))
     rig.run(3.5)
     assert again.outcome.succeeded, again.outcome.text
@@ -81,7 +81,7 @@ def test_disputed_states_stop_the_arm_by_prediction(robot):
     assert again.outcome.succeeded, again.outcome.text
 
 
-def test_an_arm_that_was_set_elsewhere_is_believed_after_a_while():
+def test_an_arm_that_was_set_elsewhere_is_accepted_after_a_while():
     rig, _ = moving("ur5")
     rig.run(0.9)
     rig.arm.q[:], rig.arm.qd[:] = HOME["ur5"], 0.0
@@ -92,7 +92,7 @@ def test_an_arm_that_was_set_elsewhere_is_believed_after_a_while():
     np.testing.assert_allclose(rig.controller.status().q, rig.arm.q)
 
 
-def test_a_new_source_is_believed_at_once_and_a_stop_stays():
+def test_a_new_source_is_accepted_at_once_and_a_stop_stays():
     rig = Rig.of("ur5").run(0.1)
     rig.controller.stop("for the test")
     rig.run(0.3)

@@ -27,7 +27,7 @@ FLAGS = (
     "--enable-unsafe-swiftshader",
     "--remote-debugging-port=0",
 )
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """[s]"""
 
 
@@ -42,15 +42,15 @@ class Browser:
     Args:
         url: Of the page.
         size: Of the window, width and height [pixels].
-        patience: For every answer and every wait [s].
+        timeout: For every answer and every wait [s].
     """
 
-    def __init__(self, url: str, *, size: tuple[int, int] = (1280, 800), patience: float = PATIENCE):
+    def __init__(self, url: str, *, size: tuple[int, int] = (1280, 800), timeout: float = TIMEOUT):
         from websockets.sync.client import connect
 
         program = chromium()
         assert program is not None
-        self._patience = patience
+        self._timeout = timeout
         self._profile = tempfile.TemporaryDirectory(prefix="manipapy-browser-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [program, *FLAGS, f"--window-size={size[0]},{size[1]}", f"--user-data-dir={self._profile.name}", url],
@@ -76,9 +76,9 @@ class Browser:
         self.ask("Log.enable")
 
     def wait_for(self, condition: Any, what: str) -> None:
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout
         while not condition():
-            assert time.monotonic() < deadline, f"waited {self._patience:g} s for {what}"
+            assert time.monotonic() < deadline, f"waited {self._timeout:g} s for {what}"
             time.sleep(0.1)
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Browser:
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
-            answer = json.loads(self._socket.recv(timeout=self._patience))
+            answer = json.loads(self._socket.recv(timeout=self._timeout))
             self._keep_error(answer)
             if answer.get("id") == number:
                 return answer["result"]
@@ -188,5 +188,5 @@ class Browser:
     ) -> None:
         self._socket.close()
         self._process.terminate()
-        self._process.wait(self._patience)
+        self._process.wait(self._timeout)
         self._profile.cleanup()

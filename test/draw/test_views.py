@@ -69,7 +69,7 @@ def test_a_trajectory_is_played_in_order(trajectory):
         shown.playback.play()
         assert shown.playback.playing
         time.sleep(0.2)
-        assert shown.playback.now == pytest.approx(0.5)  # nobody watches
+        assert shown.playback.now == pytest.approx(0.5)  # no browser is open
         shown.close()
 
 

@@ -31,7 +31,7 @@ def call_with(function: PublicFunction, position: int, value: object, count: int
 
 
 def names(error: Exception, argument: str) -> bool:
-    """True if the message speaks of the argument by its name, as a word of its own."""
+    """Whether the message has the name of the argument as a word."""
     return re.search(rf"\b{argument}\b", str(error)) is not None
 
 
@@ -187,7 +187,7 @@ def test_a_refused_call_leaves_the_library_usable() -> None:
     assert disagreement(dynamics.inverse_dynamics(chain, q, qd, qdd), before) == 0.0
 
 
-def test_large_but_honest_velocities_are_computed() -> None:
+def test_large_but_valid_velocities_are_computed() -> None:
     """Forces of 1e4 rad/s are large, not wrong: the bound is there to catch nonsense."""
     chain = chain_of(RPRPRR)
     q, qd, _ = (values[0] for values in states(chain, 1))

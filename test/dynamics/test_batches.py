@@ -165,7 +165,7 @@ def test_eight_threads_at_once_agree(case) -> None:
 
 
 def test_first_use_from_eight_threads_at_once_compiles_once_and_agrees() -> None:
-    """A chain nobody has used yet: all threads ask for the same missing kernel."""
+    """A chain not used before: all threads ask for the same missing kernel."""
     from manipapy_core import Robot, dynamics
 
     chain = Robot.from_urdf(RPRPRR.text).chain(RPRPRR.base, RPRPRR.tip)

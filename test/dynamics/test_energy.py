@@ -1,4 +1,4 @@
-"""An arm that is let go keeps its energy: ten seconds of integrated forward dynamics."""
+"""An arm without efforts keeps its energy: ten seconds of integrated forward dynamics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes found in other libraries, each worked out by hand on a robot small enough to check with a pencil."""
+"""Mistakes found in other libraries, each computed by hand on a small robot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every mechanical system obeys, whatever Pinocchio says."""
+"""Laws that every mechanical system obeys, without a reference."""
 
 from __future__ import annotations
 

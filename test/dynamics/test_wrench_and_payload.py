@@ -84,7 +84,7 @@ def test_a_hung_weight_pulls_at_its_centre_of_mass() -> None:
     assert held == pytest.approx([2.0 * 9.81 * 1.25])
 
 
-def test_a_payload_of_nothing_changes_nothing() -> None:
+def test_a_payload_without_mass_changes_nothing() -> None:
     chain = chain_of(RPRPRR)
     q, qd, qdd = states(chain, 9)
     empty = dynamics.Payload(0.0)

@@ -16,7 +16,7 @@ def test_every_data_path_can_be_followed(project):
     assert all(hops(path, modules) > 0 for path in DATA_PATHS)
 
 
-def test_circles_are_found_with_all_their_members():
+def test_cycles_are_found_with_all_their_members():
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "e"}, "e": {"d"}, "f": {"a"}}
     assert cycles(graph) == [["a", "b", "c"], ["d", "e"]]
     assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
@@ -37,10 +37,10 @@ def test_shortest_path_has_the_fewest_imports():
 def test_imports_are_traced_to_the_module_that_defines_the_name(tmp_path):
     package = tmp_path / "manipapy_core"
     (package / "inner").mkdir(parents=True)
-    (package / "__init__.py").write_text("from .inner import Thing\n")
-    (package / "inner/__init__.py").write_text("from .thing import Thing\n")
-    (package / "inner/thing.py").write_text("class Thing: ...\n")
-    (package / "user.py").write_text("def f():\n    from manipapy_core import Thing\n")
+    (package / "__init__.py").write_text("from .inner import Part\n")
+    (package / "inner/__init__.py").write_text("from .part import Part\n")
+    (package / "inner/part.py").write_text("class Part: ...\n")
+    (package / "user.py").write_text("def f():\n    from manipapy_core import Part\n")
     tree = SourceTree(tmp_path, ["manipapy_core"])
-    assert tree.modules()["manipapy_core.user"] == {"manipapy_core.inner.thing"}
-    assert tree.public_classes() == {"Thing": ["manipapy_core.inner.thing"]}
+    assert tree.modules()["manipapy_core.user"] == {"manipapy_core.inner.part"}
+    assert tree.public_classes() == {"Part": ["manipapy_core.inner.part"]}

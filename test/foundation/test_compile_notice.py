@@ -1,4 +1,4 @@
-"""A user who waits for a compilation is told so, and one who does not is left alone."""
+"""Long compilations are announced, short ones are not."""
 
 from __future__ import annotations
 

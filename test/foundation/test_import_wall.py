@@ -1,4 +1,4 @@
-"""Which room may import which, that none import each other in a circle, and what an import must not load."""
+"""Which subpackage may import which, that none import each other in a cycle, and what an import must not load."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ MAY_IMPORT = {
     "recording": set(),
     "draw": {"ik", "polytopes", "reachability", "recording"},
 }
-"""Rooms and the rooms just below them; what those may import is allowed as well."""
+"""Subpackages and the subpackages just below them; what those may import is allowed as well."""
 
 MAY_IMPORT_ALL = {"__init__", "cli", "compat"}
-"""The front doors. Nobody imports `cli` or `compat`."""
+"""Entry points. No subpackage imports `cli` or `compat`."""
 
 ROS_PACKAGES = {"rclpy", "manipapy_ros", "manipapy_msgs", "launch", "launch_ros", "ament_index_python"}
 
@@ -53,15 +53,15 @@ HEAVY = ["rclpy", "pybullet", "mujoco", "cv2", "sklearn", "matplotlib", "cupy", 
 HEAVY += ["llvmlite", "numba", "yaml", "scipy", "typer"]
 
 
-def rooms_below(room: str) -> set[str]:
-    """Everything a room may import."""
-    below = {"errors", "typing", "compile_notice", "jit", room}
-    for neighbour in MAY_IMPORT[room]:
-        below |= rooms_below(neighbour)
+def subpackages_below(subpackage: str) -> set[str]:
+    """Everything a subpackage may import."""
+    below = {"errors", "typing", "compile_notice", "jit", subpackage}
+    for neighbour in MAY_IMPORT[subpackage]:
+        below |= subpackages_below(neighbour)
     return below
 
 
-def room_of(file: Path, core: Path) -> str:
+def subpackage_of(file: Path, core: Path) -> str:
     first = file.relative_to(core).parts[0]
     return first.removesuffix(".py")
 
@@ -70,36 +70,36 @@ def core_imports(project: Path):
     core = project / "manipapy_core"
     for file in sorted(core.rglob("*.py")):
         for statement in imports_of(file, project):
-            yield room_of(file, core), statement
+            yield subpackage_of(file, core), statement
 
 
-def test_rooms_import_only_what_the_design_allows(project):
+def test_subpackages_import_only_what_the_design_allows(project):
     """At the top of a file, inside a function or by name: a late import hides no edge."""
     core = project / "manipapy_core"
-    known = {room_of(path, core) for path in [*core.glob("*.py"), *core.glob("*/__init__.py")]}
-    assert known <= MAY_IMPORT.keys() | MAY_IMPORT_ALL, "a new room needs a row in MAY_IMPORT"
+    known = {subpackage_of(path, core) for path in [*core.glob("*.py"), *core.glob("*/__init__.py")]}
+    assert known <= MAY_IMPORT.keys() | MAY_IMPORT_ALL, "a new subpackage needs a row in MAY_IMPORT"
     wrong = []
-    for room, statement in core_imports(project):
+    for subpackage, statement in core_imports(project):
         parts = statement.module.split(".")
-        if parts[0] != "manipapy_core" or room in MAY_IMPORT_ALL or statement.for_types:
+        if parts[0] != "manipapy_core" or subpackage in MAY_IMPORT_ALL or statement.for_types:
             continue
         target = parts[1] if len(parts) > 1 else "__init__"
-        if target in rooms_below(room):
+        if target in subpackages_below(subpackage):
             continue
         wrong.append(f"{statement.file.relative_to(project)}:{statement.line} imports {statement.module}")
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("package", ["manipapy_core", "manipapy_ros"])
-def test_no_rooms_import_each_other_in_a_circle(project, package):
-    assert cycles(SourceTree(project, [package]).rooms()) == []
+def test_no_subpackages_import_each_other_in_a_cycle(project, package):
+    assert cycles(SourceTree(project, [package]).subpackages()) == []
 
 
-def test_the_table_of_rooms_has_no_circle():
+def test_the_table_of_subpackages_has_no_cycle():
     assert cycles(MAY_IMPORT) == []
 
 
-def test_front_doors_are_imported_by_nobody(project):
+def test_entry_points_are_imported_by_no_subpackage(project):
     doors = ("manipapy_core.cli", "manipapy_core.compat")
     users = [
         s.file
@@ -115,7 +115,7 @@ def test_core_never_imports_ros(project):
 
 
 def test_only_sim_imports_pybullet(project):
-    users = {room for room, s in core_imports(project) if s.module.split(".")[0].startswith("pybullet")}
+    users = {subpackage for subpackage, s in core_imports(project) if s.module.split(".")[0].startswith("pybullet")}
     assert users <= {"sim"}
 
 

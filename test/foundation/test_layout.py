@@ -1,4 +1,4 @@
-"""The tree has the shape of the design, and says the same thing wherever it says it twice."""
+"""The tree has the layout of the design; what is written twice agrees."""
 
 from __future__ import annotations
 

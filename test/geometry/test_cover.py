@@ -1,4 +1,4 @@
-"""Covering spheres: nothing of a link sticks out, and the spheres do not stick out by more than promised."""
+"""Covering spheres contain the link and exceed it by no more than the given overshoot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels of convex hulls: each contains the hull, and parts with many vertices are told apart at fractions of a mm."""
+"""Levels of convex hulls: each contains the hull, and parts with many vertices are resolved at fractions of a mm."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def slider(tmp_path_factory):
     return RobotBody.build(robot, chain, keep=False), meshes
 
 
-def test_hulls_are_told_apart_at_fractions_of_a_millimetre(slider):
+def test_gaps_of_fractions_of_a_millimetre_are_resolved(slider):
     body, meshes = slider
     checker, rng = Checker(body), np.random.default_rng(3)
     free_found, hit_found = [], []

@@ -1,4 +1,4 @@
-"""Tables of the world that are copied from those before, compared with tables written anew."""
+"""Tables of the world that are copied from those before, compared with tables written from scratch."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def world() -> World:
 def assert_same(checker: Checker, padding: tuple[float, float], q: np.ndarray) -> None:
     """The tables of a checker in use against those of a new one, and what they say of configurations."""
     used = checker.padded(padding[0], self_padding=padding[1])
-    anew = Checker(checker.body, checker.world, padding=padding[0], self_padding=padding[1])
-    first, second = used.scene(), anew.scene()
+    rebuilt = Checker(checker.body, checker.world, padding=padding[0], self_padding=padding[1])
+    first, second = used.scene(), rebuilt.scene()
     assert first.object_names == second.object_names
     np.testing.assert_array_equal(first.piece_numbers, second.piece_numbers)
     for kind in ObjectKind:
         np.testing.assert_array_equal(first.objects.numbers[kind], second.objects.numbers[kind])
         np.testing.assert_array_equal(first.objects.integers[kind][:, :2], second.objects.integers[kind][:, :2])
-    np.testing.assert_array_equal(used.check(q), anew.check(q))
-    np.testing.assert_array_equal(used.distances(q).distance, anew.distances(q).distance)
+    np.testing.assert_array_equal(used.check(q), rebuilt.check(q))
+    np.testing.assert_array_equal(used.distances(q).distance, rebuilt.distances(q).distance)
 
 
 def test_moved_objects_are_where_new_ones_would_be(world):
@@ -55,7 +55,7 @@ def test_moved_objects_are_where_new_ones_would_be(world):
     paddings = [(0.0, 0.0), (0.01, 5e-4), (0.03, 2e-3)]
     for step in range(40):
         name = names[rng.integers(len(names))]
-        # Boxes begin and end to be along the axes of the base, now and then two objects have moved.
+        # Boxes begin and end to be along the axes of the base, sometimes two objects have moved.
         world.move(name, random_pose(rng, turned=bool(rng.integers(2))))
         if step % 5:
             for padding in paddings[: 1 + step % 3]:

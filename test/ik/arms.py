@@ -1,4 +1,4 @@
-"""The arms that inverse kinematics is tried on, and Pinocchio as the judge of its answers."""
+"""The arms that inverse kinematics is tried on, and Pinocchio as the reference."""
 
 from __future__ import annotations
 

@@ -66,9 +66,9 @@ def test_windings_and_branches_of_a_ur5():
     T = kinematics.forward(chain, q)
     free = ik.solve(chain, T, all_solutions=True, limits=False)
     assert len(free) == 8 and free.complete and "PARALLEL" in free.method
-    wound = ik.solve(chain, T, all_solutions=True)
+    windings = ik.solve(chain, T, all_solutions=True)
     turns = np.unique(
-        np.round((wound.q - q)[np.abs(np.sin((wound.q - q) / 2)).max(axis=1) < 1e-6] / (2 * np.pi)), axis=0
+        np.round((windings.q - q)[np.abs(np.sin((windings.q - q) / 2)).max(axis=1) < 1e-6] / (2 * np.pi)), axis=0
     )
     limits_allow = np.prod(
         [2 if upper - lower > 12 else 1 for lower, upper in zip(chain.limits.lower, chain.limits.upper)]

@@ -53,7 +53,7 @@ def test_rounding_passes():
 
 
 @pytest.mark.parametrize("T", [np.eye(3), np.zeros((4, 4, 4)), "pose", [[1, 2], [3]], np.eye(4) * 1j])
-def test_things_that_are_not_matrices(T):
+def test_values_that_are_not_matrices(T):
     with pytest.raises(InputError):
         ik.solve(arm("ur5"), T)
 
@@ -149,7 +149,7 @@ def test_poses_far_away_do_not_overflow():
     assert result.status is IKStatus.UNREACHABLE and np.isfinite(result.q).all()
 
 
-def test_one_and_many_poses_are_told_to_use_each_other():
+def test_errors_name_the_function_for_one_pose_and_for_many():
     with pytest.raises(ShapeError, match="`solve_batch` takes many poses"):
         ik.solve(arm("ur5"), pose()[None])
     with pytest.raises(ShapeError, match="`solve` takes one pose"):

@@ -156,7 +156,7 @@ def test_inertias_are_those_of_a_body(arm):
 
 
 @pytest.mark.parametrize("arm", (UR5, UR10E), ids=lambda arm: arm.name)
-def test_ur_centres_of_mass_ride_on_the_dh_frames(arm):
+def test_ur_centres_of_mass_are_constant_in_the_dh_frames(arm):
     by_pinocchio, links = PinocchioArm(arm), Robot.from_urdf(arm.name).links
     for q in random_positions(arm, 20):
         by_pinocchio.move(q)
@@ -165,7 +165,7 @@ def test_ur_centres_of_mass_ride_on_the_dh_frames(arm):
             np.testing.assert_allclose(ours, frame @ np.append(com, 1), atol=1e-12, err_msg=name)
 
 
-def test_ur10e_inertias_ride_on_the_dh_frames():
+def test_ur10e_inertias_are_constant_in_the_dh_frames():
     by_pinocchio, links = PinocchioArm(UR10E), Robot.from_urdf("ur10e").links
     for q in random_positions(UR10E, 20):
         by_pinocchio.move(q)

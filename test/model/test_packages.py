@@ -107,7 +107,7 @@ def test_home_is_not_searched_for_folders_that_are_no_packages(tmp_path: Path, m
     assert PackageSearch(str(tmp_path)).packages("etc") == []
 
 
-def test_missing_mesh_matters_only_where_collision_is_asked_for() -> None:
+def test_missing_mesh_is_an_error_only_for_collision_checks() -> None:
     shape = '<collision><geometry><mesh filename="package://nowhere/hand.stl"/></geometry></collision>'
     robot = Robot.from_urdf(arm(hand=shape))
     assert robot.chain("base", "hand").n == 1

@@ -149,7 +149,7 @@ def test_expanded_description_that_still_names_the_namespace_needs_no_xacro() ->
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ('<link name="$(arg nobody)"/>', "nobody"),
+        ('<link name="$(arg missing)"/>', "missing"),
         ('<link name="${1 / 0}"/>', "division by zero"),
         ('<link name="${unknown}"/>', "unknown"),
         ('<xacro:include filename="missing.xacro"/>', "missing.xacro"),

@@ -121,7 +121,7 @@ def test_mimic_of_itself() -> None:
     assert "joint 'f0': mimics itself ('f0' -> 'f0'); name a joint that moves on its own" in problem
 
 
-def test_mimic_cycle_is_told_by_its_members_only() -> None:
+def test_mimic_cycle_names_its_members_only() -> None:
     problems = problems_of(fingers('<mimic joint="f1"/>', '<mimic joint="f2"/>', '<mimic joint="f1"/>'))
     assert len(problems) == 2
     assert "joint 'f1': mimics itself ('f1' -> 'f2' -> 'f1')" in problems[0]

@@ -21,7 +21,7 @@ def test_elements_know_their_lines() -> None:
     assert [(element.tag, element.line) for element in root.walk()] == [("robot", 3), ("link", 4), ("joint", 7)]
 
 
-def test_blank_lines_before_the_declaration_are_forgiven_and_counted() -> None:
+def test_blank_lines_before_the_declaration_are_accepted_and_counted() -> None:
     problem = only_problem_of('\n\n\t<?xml version="1.0"?>\n<robot name="r"/>')
     assert problem.startswith("text:4: <robot>: has no links")
 

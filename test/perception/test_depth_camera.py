@@ -186,7 +186,7 @@ def test_noise_of_a_bare_table_is_no_object(elevation):
 
 
 def test_noise_is_measured_on_the_table():
-    """The measured standard deviations of the camera, from a model that promises a third of them."""
+    """The measured standard deviations of the camera, from a model that states a third of them."""
     estimator, rng = NoiseEstimator(DepthNoise(0.0004, 0.0006)), np.random.default_rng(0)
     T, table = camera_at(0.9, OBLIQUE), DetectedPlane(np.array([0.0, 0.0, 1.0]), 0.0, 1, False, *np.zeros((2, 2)), 1.0)
     v, u = np.mgrid[0:480:4, 0:640:4].reshape(2, -1)
@@ -208,7 +208,7 @@ def test_measured_noise_is_used():
         frame, _ = scene.frame(T, 0, number)
         results = [pipeline.feed(frame) for pipeline in pipelines]
     at = np.abs(frame.depth - 0.8) < 0.005
-    measured, promised = (float(np.median(result.depth.sigma[at])) for result in results)
-    assert promised == pytest.approx(0.0008, abs=1e-4)
+    measured, stated = (float(np.median(result.depth.sigma[at])) for result in results)
+    assert stated == pytest.approx(0.0008, abs=1e-4)
     assert measured == pytest.approx(0.0020, rel=0.25)
     assert results[0].time_ns == 2 * FRAME_NS

@@ -67,7 +67,7 @@ def test_axes_of_a_cloud_are_recognised_and_converted():
     forward = np.stack([optical[..., 2], -optical[..., 0], -optical[..., 1]], axis=-1)
     assert CloudAxes.of(optical, "some_frame") is CloudAxes.OPTICAL
     assert CloudAxes.of(forward, "some_frame") is CloudAxes.FORWARD
-    assert CloudAxes.of(forward, "camera_optical_frame") is CloudAxes.OPTICAL  # a name is believed
+    assert CloudAxes.of(forward, "camera_optical_frame") is CloudAxes.OPTICAL  # known by its name
 
     # The same places in the base by both routes.
     T_base_frame = lie.pose(lie.exp_so3([0.1, 0.2, 0.3]), [0.5, 0.0, 1.0])

@@ -12,7 +12,7 @@ from manipapy_core import kinematics, lie
 from manipapy_core.errors import InputError, MissingPackage, ShapeError
 from manipapy_core.geometry import Box, Checker, World
 from manipapy_core.reachability import Combine, Floor, MapSpec, Polygon, build_map, place_base, score_floor
-from polytopes import planar
+from reachability import planar
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""All public functions of kinematics and dynamics in one table, for the promises that hold for every one of them."""
+"""All public functions of kinematics and dynamics in one table, for the properties that all of them have."""
 
 from __future__ import annotations
 

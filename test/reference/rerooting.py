@@ -26,7 +26,7 @@ def without_shapes(text: str) -> str:
 
 
 def root_link(text: str) -> str:
-    """Name of the link that is nobody's child."""
+    """Name of the link that is no joint's child."""
     document = ElementTree.fromstring(text)
     children = {_link_of(joint, "child") for joint in document.findall("joint")}
     return next(link.get("name", "") for link in document.findall("link") if link.get("name") not in children)

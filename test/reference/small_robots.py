@@ -1,4 +1,4 @@
-"""One small robot per trap of the URDF format; each has exactly one peculiarity."""
+"""One small robot per special case of the URDF format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The references must agree with each other before they judge anything else."""
+"""The references agree with each other."""
 
 from __future__ import annotations
 

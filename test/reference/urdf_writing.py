@@ -1,4 +1,4 @@
-"""A few lines that write URDF text, so that a test can say its robot in the language of URDF."""
+"""A few lines that write URDF text, so that a test can describe its robot."""
 
 from __future__ import annotations
 

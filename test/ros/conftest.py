@@ -24,7 +24,7 @@ from manipapy_ros.bringup.managed_process import die_with_parent
 from manipapy_ros.client.session import destroy_node
 from ros.suites import free_domain, ros_environment
 
-PATIENCE = 180.0
+TIMEOUT = 180.0
 """Seconds until something that should happen at once counts as not happening, on a busy machine."""
 ASK_AGAIN = 3.0
 """After how long a harmless question is repeated [s]."""
@@ -64,7 +64,7 @@ WITHOUT_LOOP = {
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of real processes get a second try, which the summary names.
 
-    A loop at 1 kHz on a shared machine is held up for a second now and then, and the safety of the arm then acts as it
+    A loop at 1 kHz on a shared machine is held up for a second at times, and the safety of the arm then acts as it
     should: it stops. What fails twice in a row is not the machine.
     """
     here = Path(__file__).parent
@@ -111,7 +111,7 @@ class NodeProcess:
         remap = ["-r", f"__ns:={namespace}"] if namespace else []
         command = [sys.executable, "-m", f"manipapy_ros.{name}.node", "--ros-args", *remap, *arguments]
         self.full_name = f"{namespace}/{name}"
-        # A file: nobody reads along, and a node that prints into a full pipe would wait for ever.
+        # A file, because nothing reads along, and a node that prints into a full pipe would wait for ever.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         # Nodes of a worker that crashed would answer in its domain, which the next worker takes.
         self.process = subprocess.Popen(
@@ -121,7 +121,7 @@ class NodeProcess:
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         """Ctrl-C or another signal; the exit code."""
         self.process.send_signal(how)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
     @property
     def is_running(self) -> bool:
@@ -131,7 +131,7 @@ class NodeProcess:
     def printed(self) -> str:
         """Everything so far."""
         size = os.fstat(self._output.fileno()).st_size
-        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")  # the node goes on where it was
+        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")  # the node continues where it was
 
     def close(self) -> str:
         """End the process if it still runs; everything it printed."""
@@ -187,9 +187,9 @@ class Peer:
 
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
         """Spin until the condition holds."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not condition():
-            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}"
+            assert time.monotonic() < deadline, f"waited {TIMEOUT:g} s for {what}"
             self._executor.spin_once(timeout_sec=0.05)
 
     def spin_for(self, seconds: float) -> None:
@@ -201,8 +201,8 @@ class Peer:
     def call(self, service_type: type, node: NodeProcess, name: str, request, *, repeat: bool = False):
         """The answer of a node's own service `~/name`.
 
-        A node that was killed stays in the graph for a while, and a request may go to it instead of its heir: one that
-        does no harm when repeated is repeated.
+        A node that was killed stays in the graph for a while, and a request may go to it instead of its successor:
+        one that does no harm when repeated is repeated.
         """
         name = f"{node.full_name}/{name}"
         client = self.node.create_client(service_type, name)

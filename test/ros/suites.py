@@ -21,7 +21,7 @@ import pytest
 from manipapy_ros.bringup.managed_process import die_with_parent
 
 MARK = "MANIPAPY_TEST_SUITE"
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Seconds until something that takes a few counts as not happening, on a busy machine."""
 DOMAINS = range(1, 101)
 """Those above 101 use ports that Linux also hands out to others."""
@@ -58,7 +58,7 @@ class Suite:
 
     def wait_for(self, text: str) -> None:
         """Until a line with this text is printed."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             line = self._news.get(timeout=max(deadline - time.monotonic(), 0.01))
             assert line is not None, f"ended before it said {text!r}:\n{self.output}"
@@ -71,13 +71,13 @@ class Suite:
 
     def end(self) -> int:
         """Exit code, when it ends by itself; its last words are in `lines`."""
-        code = self.process.wait(PATIENCE)
-        while (line := self._news.get(timeout=PATIENCE)) is not None:
+        code = self.process.wait(TIMEOUT)
+        while (line := self._news.get(timeout=TIMEOUT)) is not None:
             self.lines.append(line)
         return code
 
     def drain(self) -> None:
-        """Add to `lines` what was printed since somebody last waited."""
+        """Add to `lines` what was printed since the last wait."""
         while not self._news.empty():
             line = self._news.get()
             if line is not None:

@@ -1,4 +1,4 @@
-"""Messages that are too large: refused with a sentence, and the node goes on."""
+"""Messages that are too large: refused with a sentence, and the node continues."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_reachable_poses_and_places_for_the_base(node, peer):
     np.testing.assert_allclose(T_world_base @ kinematics.forward(CHAIN, q), grasp, atol=1e-4)
 
 
-def test_the_map_is_shown_to_whoever_comes_later(node, peer, map_file):
+def test_late_subscribers_receive_the_map(node, peer, map_file):
     """Published once, before this test began: it is latched."""
     seen: list[PointCloud2] = []
     peer.node.create_subscription(PointCloud2, f"{node.full_name}/map", seen.append, qos.LATCHED)

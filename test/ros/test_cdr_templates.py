@@ -48,7 +48,7 @@ def test_every_message_is_read_whatever_its_alignment(frame, extra, effort):
     assert reader._layout is not None
 
 
-def test_zeros_are_no_riddle():
+def test_zeros_are_located_too():
     """Padding is zeros as well: where the numbers begin must not be guessed from their values."""
     reader, n = JointStateReader(WANTED), len(WANTED)
     check(reader, joint_state(WANTED, positions=[0.0] * n, velocities=[0.0] * n, effort=False))

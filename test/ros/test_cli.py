@@ -95,7 +95,7 @@ def test_a_plan_is_described_and_moves_nothing(robot):
 
 def test_a_motion_is_recorded_and_a_kill_leaves_the_file_readable(robot, tmp_path):
     path = tmp_path / "run.mcap"
-    # A file, not a pipe that nobody reads.
+    # A file, not a pipe without a reader.
     with (tmp_path / "said").open("w") as said:
         command = [*MANIPAPY, "record", str(path), "--namespace", NAMESPACE]
         recorder = subprocess.Popen(command, stdout=said, stderr=said)

@@ -29,13 +29,13 @@ LEAST_RATE = 20.0
 """Updates of the arm on the page per second [Hz]."""
 WINDOW = (960, 600)
 """Small, because without a graphics card the time of a frame grows with it [pixels]."""
-PATIENCE = 300.0
+BROWSER_TIMEOUT = 300.0
 """For the browser [s]."""
 DRAGGED = 0.12
 """[m]"""
 CORES = 4
 TRIES = 4
-"""A servo that is held up for a while stops the arm; it goes on when the gizmo is dragged again."""
+"""A servo that is held up for a while stops the arm; it continues when the gizmo is dragged again."""
 
 
 class Used:
@@ -70,7 +70,7 @@ def used(request, domain, peer):
 def test_drag_plan_move_and_servo(used):
     if "sim" in used.namespace and len(os.sched_getaffinity(0)) < CORES:
         pytest.skip(f"a simulation at 1 kHz and a browser that draws without a graphics card need {CORES} cores")
-    with Browser(used.address, size=WINDOW, patience=PATIENCE) as browser:
+    with Browser(used.address, size=WINDOW, timeout=BROWSER_TIMEOUT) as browser:
         browser.wait_for(lambda: "shoulder_pan" in browser.text, "the page")
         browser.wait_for(lambda: browser.evaluate("!!document.querySelector('canvas')"), "the scene")
         time.sleep(2.0)  # the first frames

@@ -1,4 +1,4 @@
-"""When something dies or lies: the arm is held, and the reason is said."""
+"""Processes that die and wrong joint states: the arm is held, and the reason is reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ros_arm import ABORTED, HOME, STILL, SUCCEEDED, Arm, bring_up, stamp_of, wa
 AWAY = HOME + np.array([0.6, 0.3, -0.4, 0.3, 0.2, -0.5])
 
 
-def test_a_dead_controller_leaves_an_arm_that_is_held_within_fifty_milliseconds(start, peer):
+def test_an_arm_whose_controller_died_is_held_within_fifty_milliseconds(start, peer):
     arm = Arm(peer, start, "/prompt")
     arm.send(arm.goal(AWAY, seconds=3.0))
     moving = arm.states.wait_until_moving(0.15)
@@ -34,14 +34,14 @@ def test_a_dead_controller_leaves_an_arm_that_is_held_within_fifty_milliseconds(
 
 
 def test_a_restarted_controller_takes_over_without_a_jerk(start, peer):
-    arm = Arm(peer, start, "/heir")
+    arm = Arm(peer, start, "/successor")
     arm.send(arm.goal(AWAY, seconds=2.0))
     arm.states.wait_until_moving()
     arm.controller.process.send_signal(signal.SIGKILL)
     arm.controller.process.wait()
     arm.states.wait_until_still()
     before = arm.states.q()
-    arm.controller = start("controller", "-p", "use_sim_time:=true", "-r", "/clock:=clock", namespace="/heir")
+    arm.controller = start("controller", "-p", "use_sim_time:=true", "-r", "/clock:=clock", namespace="/successor")
     bring_up(peer, arm.controller)
     arm.status(lambda status: status.seeded and status.verdict == ControllerStatus.OK)
     arm.states.assert_still()

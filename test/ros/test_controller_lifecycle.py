@@ -73,5 +73,5 @@ def test_ctrl_c_in_motion_ends_both_nodes_and_leaves_a_held_arm(arm):
     assert arm.bridge.stop(signal.SIGTERM) == 0
     took_bridge = time.monotonic() - began
     assert "Traceback" not in arm.controller.close() + arm.bridge.close()
-    # What is promised is PROMPT; a busy machine may take longer, but not hang.
+    # The requirement is PROMPT; a busy machine may take longer, but not hang.
     assert max(took_controller, took_bridge) < 5.0 * PROMPT

@@ -43,14 +43,14 @@ class Feeder:
         return next(filter(condition, self._statuses))
 
 
-PATIENCE = ("-p", "guard.state_hold_after:=3.0", "-p", "guard.state_stop_after:=20.0")
+LENIENT_GUARD = ("-p", "guard.state_hold_after:=3.0", "-p", "guard.state_stop_after:=20.0")
 """For a controller that is fed by a test."""
 
 
 @pytest.fixture(scope="module")
 def fed(start_for_module, peer):
     """A controller on wall time."""
-    controller = start_for_module("controller", *PATIENCE, namespace="/fed")
+    controller = start_for_module("controller", *LENIENT_GUARD, namespace="/fed")
     bring_up(peer, controller)
     return controller, Feeder(peer, controller)
 
@@ -113,7 +113,7 @@ def test_silence_stops_the_arm(start, peer):
 def test_gravity_and_payload_count_whatever_is_changed_live(start, peer):
     """An arm on a wall: what it weighs there must survive other gains, and what the hand holds another law."""
     gravity = (0.0, 9.81, 0.0)
-    controller = start("controller", *PATIENCE, "-p", f"gravity:={list(gravity)}", namespace="/wall")
+    controller = start("controller", *LENIENT_GUARD, "-p", f"gravity:={list(gravity)}", namespace="/wall")
     bring_up(peer, controller)
     feeder, efforts = Feeder(peer, controller), []
     topic = "/wall/forward_effort_controller/commands"

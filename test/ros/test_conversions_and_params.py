@@ -1,4 +1,4 @@
-"""The doors of the nodes: messages to arrays and back, and parameters from their table."""
+"""Inputs of the nodes: messages to arrays and back, and parameters from their table."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_failed_plan_ends_the_same_way_from_its_report(requests, values, tmp_p
     np.testing.assert_array_equal(again.start, START)
 
 
-def test_a_failure_outside_planning_is_told_apart(requests, values, tmp_path):
+def test_a_failure_outside_planning_is_distinguished(requests, values, tmp_path):
     reports = FailureReports(tmp_path, requests, values, lambda text: None)
     reports.write(request_to(requests, GOAL), START, World().snapshot(), "the controller held the arm", "")
     found = reproduce(next(tmp_path.iterdir()))

@@ -1,4 +1,4 @@
-"""Interfaces that are built here because PyPI has none must be the public ones, or nobody else understands them."""
+"""Interfaces that are built here because PyPI has none are the public ones, so that other programs know them."""
 
 from __future__ import annotations
 

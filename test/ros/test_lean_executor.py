@@ -20,7 +20,7 @@ from manipapy_ros.realtime import lean_executor as lean
 from manipapy_ros.realtime.lean_executor import LeanExecutor
 from manipapy_ros.realtime.polled_topics import NeverExecuted
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """[s]"""
 
 
@@ -48,9 +48,9 @@ def node(context, executor):
 
 
 def spin_until(executor, condition):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "the event did not come"
         executor.spin_once(timeout_sec=0.05)
 
 
@@ -96,7 +96,7 @@ def test_messages_arrive_also_on_topics_that_come_later(node, executor):
     spin_until(executor, lambda: sorted(heard) == ["one", "two"])
 
 
-def test_a_hot_subscription_is_left_alone(node, executor):
+def test_a_polled_subscription_is_left_alone(node, executor):
     heard = []
     group = NeverExecuted()
     hot = node.create_subscription(String, "hot", lambda message: heard.append(message.data), 1, callback_group=group)
@@ -111,7 +111,7 @@ def test_a_hot_subscription_is_left_alone(node, executor):
 
 
 def test_clocks_are_taken_along(node, executor):
-    """They wake nobody, but are not forgotten."""
+    """They do not wake the executor, but are not lost."""
     heard = []
     node.create_subscription(ClockMessage, "a_clock", lambda message: heard.append(message.clock.sec), 1)
     publisher = node.create_publisher(ClockMessage, "a_clock", 1)
@@ -163,7 +163,7 @@ def test_actions_are_carried_out(node, executor):
     server.destroy()
 
 
-def test_a_callback_that_raises_is_heard_of(node, executor):
+def test_a_callback_that_raises_is_reported(node, executor):
     def fail() -> None:
         raise RuntimeError("a test")
 

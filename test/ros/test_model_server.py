@@ -70,7 +70,7 @@ def test_forward_kinematics_of_the_tip(server, peer, ur5):
     np.testing.assert_allclose(matrix(answer.poses[0].pose), kinematics.forward(ur5, Q), atol=1e-12)
 
 
-def test_joint_order_does_not_matter_and_strangers_are_ignored(server, peer, ur5):
+def test_joint_order_does_not_matter_and_unknown_joints_are_ignored(server, peer, ur5):
     order = [3, 0, 5, 1, 4, 2]
     names = [*(ur5.joint_names[i] for i in order), "gripper_joint"]
     answer = ask(peer, server, joint_state(names, [*Q[order], 0.02]))

@@ -1,4 +1,4 @@
-"""A robot that nobody here has written: from its file to a motion in simulation by two commands."""
+"""A robot from outside this project: from its file to a motion in simulation by two commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planner over DDS, beside a simulated arm: motions around things, the world, and everything that can go wrong."""
+"""The planner over DDS, beside a simulated arm: motions around objects, the world, and every failure."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_goal_that_becomes_blocked_ends_with_a_still_arm(planned):
 
 
 def test_motion_is_refused_until_expected_obstacles_arrive(planned):
-    """Without a message on obstacles nobody knows what is in the way; planning alone moves nothing and is allowed."""
+    """Without a message on obstacles the world is unknown; planning alone moves nothing and is allowed."""
 
     def configure(**values) -> None:
         entries = [Parameter(f"obstacles.{name}", value=value).to_parameter_msg() for name, value in values.items()]
@@ -211,7 +211,7 @@ def test_result_reports_a_margin_reduced_for_want_of_space(planned):
     status, result = planned.execute(move(LEFT, padding=-1.0))
     assert status == SUCCEEDED, result.text
     assert 0.0 < result.obstacle_margin < 0.02
-    assert "reduced from 0.020 m to 0.010 m for want of space" in result.text
+    assert "reduced from 0.020 m to 0.010 m for lack of space" in result.text
     perception.show()
 
 
@@ -340,13 +340,13 @@ def test_objects_come_move_are_carried_and_go(planned):
     cup = {"type": "cylinder", "dimensions": [0.03, 0.1], "pose": pose_from_matrix(lie.pose(translation=[0, 0, 0.06]))}
     answer = planned.change(Request.ATTACH, frame="tool0", touch_links=["wrist_3_link"], **cup)
     assert answer.success, answer.message
-    assert [(thing.id, thing.header.frame_id) for thing in planned.listed().attached] == [("thing", "tool0")]
+    assert [(crate.id, crate.header.frame_id) for crate in planned.listed().attached] == [("crate", "tool0")]
     assert planned.change(Request.DETACH).success
-    put = {thing.id: thing for thing in planned.listed().objects}["thing"]
+    put = {crate.id: crate for crate in planned.listed().objects}["crate"]
     expected = kinematics.forward(planned.chain, planned.states.q()) @ lie.pose(translation=[0, 0, 0.06])
     assert put.pose.position.x == pytest.approx(expected[0, 3], abs=1e-3)
     assert planned.change(Request.REMOVE, id="pillar").success
-    assert [thing.id for thing in planned.listed().objects] == ["thing"]
+    assert [crate.id for crate in planned.listed().objects] == ["crate"]
 
 
 @pytest.mark.parametrize(

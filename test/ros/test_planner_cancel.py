@@ -32,16 +32,16 @@ def shared(start_for_module, peer):
 
 @pytest.fixture(scope="module")
 def crowded(start_for_module, peer, shared, tmp_path_factory):
-    """The same arm with a second planner, whose world is full of things out of reach."""
+    """The same arm with a second planner, whose world is full of objects out of reach."""
     rng = np.random.default_rng(0)
     angles, heights = rng.uniform(-np.pi, np.pi, THINGS), rng.uniform(0.0, 1.0, THINGS)
-    things = [
-        f"  - {{name: thing{number}, type: box, size: [0.05, 0.05, 0.05], "
+    crates = [
+        f"  - {{name: crate{number}, type: box, size: [0.05, 0.05, 0.05], "
         f"xyz: [{1.3 * np.cos(angle):.4f}, {1.3 * np.sin(angle):.4f}, {height:.4f}]}}"
         for number, (angle, height) in enumerate(zip(angles, heights, strict=True))
     ]
     scene = tmp_path_factory.mktemp("scenes") / "crowded.yaml"
-    scene.write_text("\n".join(["objects:", *things]) + "\n")
+    scene.write_text("\n".join(["objects:", *crates]) + "\n")
     planned = PlannedArm(peer, start_for_module, arm=shared.arm, namespace="/crowded", scene=str(scene))
     planned.add_pillar()
     return planned
@@ -185,7 +185,7 @@ def test_a_motion_that_ends_while_the_planner_is_paused_has_succeeded(shared):
 
 
 def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_module):
-    """A goal without a watcher goes on to its end, whoever sent it."""
+    """A goal without a monitor continues to its end, whichever node sent it."""
     go_right(shared)
     peer, arm = shared.peer, shared.arm
     beats: list[KeyValue] = []
@@ -206,7 +206,7 @@ def test_a_planner_that_is_killed_does_not_leave_a_moving_arm(shared, start_for_
 
 
 def outcome_of(arm: Arm, goal_id: bytes):
-    """How a goal of the controller ended that somebody else has sent."""
+    """How a goal of the controller ended that another node has sent."""
     service = FollowJointTrajectory.Impl.GetResultService
     request = service.Request()
     request.goal_id.uuid = list(goal_id)

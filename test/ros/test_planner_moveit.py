@@ -32,7 +32,7 @@ class Publisher:
         self._publisher = planned.peer.node.create_publisher(Message, "collision_object", 10)
         planned.peer.wait_for(lambda: self._publisher.get_subscription_count() > 0, "the planner to listen")
 
-    def publish(self, operation: bytes, id_: str = "thing", frame: str = "base_link", **fields) -> dict:
+    def publish(self, operation: bytes, id_: str = "crate", frame: str = "base_link", **fields) -> dict:
         """Objects in the planner's world afterwards, by id."""
         message = Message(id=id_, operation=operation, **fields)
         message.header.frame_id = frame
@@ -40,7 +40,7 @@ class Publisher:
         self._publisher.publish(message)
         self._planned.peer.wait_for(lambda: self._planned.listed().version > before, "the world to change")
         # Several shapes are several changes; an answer comes between two messages, never within one.
-        return {thing.id: thing for thing in self._planned.listed().objects}
+        return {crate.id: crate for crate in self._planned.listed().objects}
 
     def refused(self, **fields) -> None:
         """Nothing changes by a message; the next one shows that it has been looked at."""
@@ -89,7 +89,7 @@ def test_primitives_are_where_pose_and_shape_pose_put_them(program):
         primitives=solids,
         primitive_poses=[pose(*offset) for offset in offsets],
     )
-    wanted = [("thing", "box", [0.1, 0.2, 0.3]), ("thing/1", "sphere", [0.05]), ("thing/2", "cylinder", [0.06, 0.4])]
+    wanted = [("crate", "box", [0.1, 0.2, 0.3]), ("crate/1", "sphere", [0.05]), ("crate/2", "cylinder", [0.06, 0.4])]
     assert [(name, world[name].type, list(world[name].dimensions)) for name, _, _ in wanted] == wanted
     for (name, _, _), offset in zip(wanted, offsets, strict=True):
         assert_at(world[name], TILTED @ lie.pose(translation=offset))
@@ -102,19 +102,19 @@ def test_cones_prisms_and_meshes_are_their_hulls(program):
     corners = np.random.default_rng(0).uniform(-0.1, 0.1, (30, 3))
     mesh = Mesh(vertices=[Point(x=x, y=y, z=z) for x, y, z in corners.tolist()])
     world = program.publish(Message.ADD, primitives=[cone, prism], meshes=[mesh])
-    assert {world[name].type for name in ("thing", "thing/1", "thing/2")} == {"convex"}
-    top = max(world["thing"].points, key=lambda point: point.z)
+    assert {world[name].type for name in ("crate", "crate/1", "crate/2")} == {"convex"}
+    top = max(world["crate"].points, key=lambda point: point.z)
     assert (top.x, top.y, top.z) == pytest.approx((0.0, 0.0, 0.1), abs=1e-6)
-    ring = [np.hypot(point.x, point.y) for point in world["thing"].points if point.z < 0.0]
+    ring = [np.hypot(point.x, point.y) for point in world["crate"].points if point.z < 0.0]
     assert min(ring) >= 0.1 and max(ring) < 0.102
-    assert sorted({round(point.z, 6) for point in world["thing/1"].points}) == [-0.2, 0.2]
-    assert np.max([point.x for point in world["thing/2"].points]) == pytest.approx(corners[:, 0].max(), abs=1e-6)
+    assert sorted({round(point.z, 6) for point in world["crate/1"].points}) == [-0.2, 0.2]
+    assert np.max([point.x for point in world["crate/2"].points]) == pytest.approx(corners[:, 0].max(), abs=1e-6)
 
 
 def test_a_plane_is_solid_below(planned, program):
     """0.6 x + 0.8 z = 0.1 leans over; what is listed has its z axis along the normal, on the plane."""
     world = program.publish(Message.ADD, planes=[Plane(coef=[1.2, 0.0, 1.6, -0.2])])
-    T = matrix_from_pose(world["thing"].pose)
+    T = matrix_from_pose(world["crate"].pose)
     np.testing.assert_allclose(T[:3, 2], [0.6, 0.0, 0.8], atol=1e-9)
     assert T[:3, 2] @ T[:3, 3] == pytest.approx(0.1)
 
@@ -122,12 +122,12 @@ def test_a_plane_is_solid_below(planned, program):
 def test_objects_grow_move_and_go(program):
     program.publish(Message.ADD, pose=pose(x=0.5), primitives=[box(0.1, 0.1, 0.1)])
     world = program.publish(Message.APPEND, pose=pose(x=0.5, z=0.2), primitives=[box(0.2, 0.2, 0.2)])
-    assert_at(world["thing/1"], lie.pose(translation=[0.5, 0.0, 0.2]))
+    assert_at(world["crate/1"], lie.pose(translation=[0.5, 0.0, 0.2]))
     world = program.publish(Message.MOVE, pose=pose(y=-0.6))
-    assert_at(world["thing"], lie.pose(translation=[0.0, -0.6, 0.0]))
-    assert_at(world["thing/1"], lie.pose(translation=[0.0, -0.6, 0.2]))
+    assert_at(world["crate"], lie.pose(translation=[0.0, -0.6, 0.0]))
+    assert_at(world["crate/1"], lie.pose(translation=[0.0, -0.6, 0.2]))
     world = program.publish(Message.ADD, id_="other", primitives=[box(0.1, 0.1, 0.1)], pose=pose(z=1.5))
-    assert set(world) == {"thing", "thing/1", "other"}
+    assert set(world) == {"crate", "crate/1", "other"}
     assert set(program.publish(Message.REMOVE)) == {"other"}
     assert set(program.publish(Message.REMOVE, id_="")) == set()
 
@@ -136,7 +136,7 @@ def test_frames_of_the_robot_and_of_tf(planned, program):
     world = program.publish(Message.ADD, frame="tool0", pose=pose(z=0.3), primitives=[box(0.1, 0.1, 0.1)])
     T_tool = kinematics.forward(planned.chain, planned.states.q())
     np.testing.assert_allclose(
-        [world["thing"].pose.position.x, world["thing"].pose.position.y, world["thing"].pose.position.z],
+        [world["crate"].pose.position.x, world["crate"].pose.position.y, world["crate"].pose.position.z],
         (T_tool @ lie.pose(translation=[0.0, 0.0, 0.3]))[:3, 3],
         atol=2e-3,
     )
@@ -147,7 +147,7 @@ def test_frames_of_the_robot_and_of_tf(planned, program):
     latched.publish(TFMessage(transforms=[transform]))
     planned.peer.wait_for(lambda: latched.get_subscription_count() > 0, "the planner to listen to tf_static")
     world = program.publish(Message.ADD, frame="room", pose=pose(x=2.5), primitives=[box(0.1, 0.1, 0.1)])
-    assert_at(world["thing"], lie.pose(translation=[0.5, 0.0, 0.0]))
+    assert_at(world["crate"], lie.pose(translation=[0.5, 0.0, 0.0]))
 
 
 def test_what_makes_no_sense_changes_nothing(program):

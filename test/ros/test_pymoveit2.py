@@ -10,7 +10,7 @@ import pytest
 
 from manipapy_core import Robot, kinematics, lie
 from manipapy_core.geometry import Box, Checker, RobotBody, World
-from ros.suites import PATIENCE, suite
+from ros.suites import TIMEOUT, suite
 
 pytest.importorskip("pybullet", reason="the simulation needs PyBullet: pip install 'manipapy[sim]'")
 pymoveit2 = pytest.importorskip("pymoveit2", reason="pip install pymoveit2")
@@ -38,7 +38,7 @@ class MovedArm:
         return np.array([state.position[state.name.index(name)] for name in self.chain.joint_names])
 
     def wait(self, condition) -> bool:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not condition() and time.monotonic() < deadline:
             time.sleep(0.02)
         return condition()
@@ -50,7 +50,7 @@ class MovedArm:
         return q
 
     def executed(self) -> bool:
-        return self.arm.wait_until_executed(timeout_sec=PATIENCE)
+        return self.arm.wait_until_executed(timeout_sec=TIMEOUT)
 
     def scene(self):
         assert self.arm.update_planning_scene(timeout_sec=MAX)
@@ -81,7 +81,7 @@ def moved(request, domain):
     robot = request.param
     with suite("--robot", robot, "--namespace", f"/{robot}", "--scene", "", domain=domain) as running:
         running.wait_until_up()
-        session = pymoveit2.session.RobotSession(namespace=f"/{robot}", timeout_sec=PATIENCE)
+        session = pymoveit2.session.RobotSession(namespace=f"/{robot}", timeout_sec=TIMEOUT)
         try:
             session.arm.max_velocity = session.arm.max_acceleration = 1.0
             session.arm.allowed_planning_time = 5.0
@@ -104,7 +104,7 @@ def test_description_has_group_home_and_gripper(moved):
 
 def test_joint_goal_is_planned_and_executed(moved):
     goal = moved.target(0.3, 0.1)
-    assert moved.session.move_to_configuration(goal.tolist(), timeout_sec=PATIENCE)
+    assert moved.session.move_to_configuration(goal.tolist(), timeout_sec=TIMEOUT)
     np.testing.assert_allclose(moved.q, goal, atol=0.01)
 
 
@@ -216,7 +216,7 @@ def test_gripper_moves_by_command_and_by_plan(moved):
     direct = pymoveit2.MoveIt2Gripper(gripper_group_name="gripper", use_move_group_action=True, **names, **common)
 
     def done(gripper) -> bool:
-        return gripper.wait_until_executed(timeout_sec=PATIENCE)
+        return gripper.wait_until_executed(timeout_sec=TIMEOUT)
 
     arm = moved.q
     for gripper in (command, planned, direct):

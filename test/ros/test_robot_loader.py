@@ -128,14 +128,14 @@ def test_configuring_fails_without_a_description_and_succeeds_with_one(start, pe
 
 
 def test_a_signal_ends_the_wait_for_a_description(start, peer):
-    node = start("mock_hardware", *FROM_TOPIC, "-p", "robot_description_timeout:=3600.0", namespace="/patient")
+    node = start("mock_hardware", *FROM_TOPIC, "-p", "robot_description_timeout:=3600.0", namespace="/waiting")
     from lifecycle_msgs.srv import ChangeState
 
     assert peer.state(node) == "unconfigured"
     client = peer.node.create_client(ChangeState, f"{node.full_name}/change_state")
     peer.wait_for(client.service_is_ready, "the service change_state")
     client.call_async(ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE)))
-    peer.wait_for(lambda: "waiting for /patient/robot_description" in node.printed, "the wait to begin")
+    peer.wait_for(lambda: "waiting for /waiting/robot_description" in node.printed, "the wait to begin")
     assert node.stop() == 0
 
 

@@ -68,7 +68,7 @@ def test_rogue_commands_do_not_reach_the_arm(arm, mode):
     arm.peer.wait_for(lambda: "commands of /rig/rogue are refused" in arm.arm.bridge.printed, "a warning of the bridge")
 
 
-def test_the_drive_trips_on_wild_efforts_of_the_only_commander(arm):
+def test_the_drive_trips_on_excessive_efforts_of_the_only_commander(arm):
     """Without a controller anyone may command, but not fling the arm."""
     from lifecycle_msgs.msg import Transition
 

@@ -20,7 +20,7 @@ MANIPAPY = (sys.executable, "-c", "from manipapy_core.cli import main; main()")
     [(sys.executable, "-m", "manipapy_ros.model_server.node"), (*MANIPAPY, "state"), (*MANIPAPY, "up")],
     ids=["node", "state", "up"],
 )
-def test_security_that_does_not_exist_is_not_pretended(command):
+def test_missing_security_is_refused(command):
     """ROS alone would run unprotected with this strategy, its default."""
     environment = {**os.environ, security.ENABLE: "true", security.STRATEGY: "Permissive"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)

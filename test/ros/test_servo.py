@@ -268,7 +268,7 @@ def test_a_pose_out_of_reach_is_approached_and_reported(served):
 
 
 def test_a_frame_that_vanishes_ends_the_motion(served):
-    """A frame on tf that is no longer published while the twist in it goes on."""
+    """A frame on tf that is no longer published while the twist in it continues."""
     publisher = served.peer.node.create_publisher(TFMessage, f"{NAMESPACE}/tf", 10)
     frame = TransformStamped(child_frame_id="handle")
     frame.header.frame_id, frame.transform.rotation.w = "base_link", 1.0

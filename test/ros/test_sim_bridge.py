@@ -163,11 +163,11 @@ def test_objects_come_fall_show_and_go(at_home, bridge, peer):
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (SpawnObject.Request(name="thing", type="pyramid"), "type 'pyramid'"),
-        (SpawnObject.Request(name="thing", type="box", dimensions=[1.0, -1.0, 1.0]), "size y is -1"),
-        (SpawnObject.Request(name="thing", type="sphere", dimensions=[0.1, 0.2]), "dimensions"),
-        (SpawnObject.Request(name="thing", type="cylinder", dimensions=[0.1]), "length"),
-        (SpawnObject.Request(name="thing", type="mesh", mesh="missing.stl"), "missing.stl"),
+        (SpawnObject.Request(name="crate", type="pyramid"), "type 'pyramid'"),
+        (SpawnObject.Request(name="crate", type="box", dimensions=[1.0, -1.0, 1.0]), "size y is -1"),
+        (SpawnObject.Request(name="crate", type="sphere", dimensions=[0.1, 0.2]), "dimensions"),
+        (SpawnObject.Request(name="crate", type="cylinder", dimensions=[0.1]), "length"),
+        (SpawnObject.Request(name="crate", type="mesh", mesh="missing.stl"), "missing.stl"),
         (SpawnObject.Request(type="sphere", dimensions=[0.1]), "name"),
     ],
     ids=["type", "negative", "too many", "too few", "no file", "no name"],

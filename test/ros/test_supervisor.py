@@ -114,7 +114,7 @@ def test_a_death_makes_the_arm_hold_and_the_node_come_back(domain, ur5):
         assert restarted.members() == {}
 
 
-def test_a_death_takes_everything_down_where_that_is_the_policy(domain):
+def test_a_death_stops_everything_where_that_is_the_policy(domain):
     with suite("--mode", "mock", "--namespace", "/strict", domain=domain) as strict:
         strict.wait_until_up()
         strict.kill("model_server")

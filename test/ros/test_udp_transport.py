@@ -1,4 +1,4 @@
-"""Nodes with a loop use no shared memory: those who begin to listen do not hold them up, and they are found as ever."""
+"""Nodes with a loop use no shared memory: new subscribers do not delay them, and discovery works as before."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def udp_addresses(process) -> set[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("name", ["sim_bridge", "controller", "mock_hardware"])
-def test_no_shared_memory_and_nobody_beyond_this_machine(start, peer, domain, name):
+def test_no_shared_memory_and_no_traffic_beyond_this_machine(start, peer, domain, name):
     node = start(name, namespace=f"/datagrams_{name}")
     assert peer.state(node) == "unconfigured"  # a peer with shared memory finds it
     assert any(thread.startswith("dds.udp") for thread in threads(node.process))
@@ -110,7 +110,7 @@ def test_clients_such_as_the_command_line_are_on_loopback(domain):
         client.communicate("end\n")
 
 
-def test_newcomers_do_not_hold_up_a_moving_arm(start, peer):
+def test_new_subscribers_do_not_delay_a_moving_arm(start, peer):
     arm = Arm(peer, start)
     handle = arm.send(arm.goal(AWAY, seconds=SECONDS))
     arm.states.wait_until_moving()

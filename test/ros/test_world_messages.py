@@ -57,8 +57,8 @@ def distances(shape, T) -> np.ndarray:
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("compact", [True, False])
 def test_every_shape_is_the_same_solid_after_the_message(kind, compact):
-    message = over_the_wire(message_of("thing", SHAPES[kind], POSE, "base", compact=compact))
-    assert (message.id, message.type, message.header.frame_id) == ("thing", kind, "base")
+    message = over_the_wire(message_of("crate", SHAPES[kind], POSE, "base", compact=compact))
+    assert (message.id, message.type, message.header.frame_id) == ("crate", kind, "base")
     np.testing.assert_allclose(
         distances(shape_of(message), pose_of(message.pose)), distances(SHAPES[kind], POSE), atol=1e-6
     )
@@ -101,7 +101,7 @@ def test_a_mesh_is_covered_by_parts_and_its_notch_stays_free():
 )
 def test_objects_that_cannot_be_used_are_refused(fields, reason):
     with pytest.raises(InputError, match=reason):
-        shapes_of(CollisionObject(id="thing", **fields))
+        shapes_of(CollisionObject(id="crate", **fields))
 
 
 def assert_same(first, second) -> None:
@@ -193,7 +193,7 @@ def test_an_object_of_several_shapes_moves_is_carried_and_goes_as_one():
     objects.add("tool", POSE, parts)
     version = world.snapshot().version
     objects.move("tool", np.eye(4))
-    assert world.snapshot().version == version + 1, "nobody sees half of it moved"
+    assert world.snapshot().version == version + 1, "no snapshot has half of it moved"
     np.testing.assert_allclose(world.snapshot().objects["tool/1"].T_base_object, parts[1][1])
     objects.attach("tool", "tool0", POSE, ["wrist"])
     assert set(world.snapshot().attached) == {"tool", "tool/1"} and not world.snapshot().objects
@@ -210,10 +210,10 @@ def test_an_object_of_several_shapes_moves_is_carried_and_goes_as_one():
 def test_a_part_that_cannot_be_carried_leaves_the_object_where_it_was():
     world = World()
     objects = CompositeObjects(world)
-    objects.add("thing", POSE, [(Box([0.1, 0.1, 0.1]), np.eye(4)), (Plane(), np.eye(4))])
+    objects.add("crate", POSE, [(Box([0.1, 0.1, 0.1]), np.eye(4)), (Plane(), np.eye(4))])
     with pytest.raises(InputError, match="convex"):
-        objects.attach("thing", "tool0", np.eye(4))
-    assert set(world.snapshot().objects) == {"thing", "thing/1"} and not world.snapshot().attached
+        objects.attach("crate", "tool0", np.eye(4))
+    assert set(world.snapshot().objects) == {"crate", "crate/1"} and not world.snapshot().attached
 
 
 def test_octomap_data_may_be_any_sequence_of_bytes():

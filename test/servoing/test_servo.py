@@ -133,11 +133,11 @@ def test_the_arm_slides_along_a_wall_and_names_it(arm):
     servo_ = servo(arm, world)
     wall = tip(servo_)[:3, 3] + [0.25, 0.0, 0.0]
     world.add("wall", Box([0.1, 2.0, 2.0]), at(*wall))
-    servo_.see(world.snapshot())
+    servo_.set_world(world.snapshot())
     before = tip(servo_)[:3, 3]
     steps = run(servo_, TwistCommand([0.0, 0.0, 0.0, 0.15, 0.1, 0.0]), 2.5)
     moved = tip(servo_)[:3, 3] - before
-    assert moved[1] > 0.1, "it goes on along the wall"
+    assert moved[1] > 0.1, "it continues along the wall"
     assert any("wall" in step.text for step in steps if step.status is ServoStatus.OBSTACLE)
     assert not Checker(body(arm), world, padding=0.003).check(np.array([step.q for step in steps])).any()
 
@@ -147,7 +147,7 @@ def test_an_obstacle_that_appears_ahead_stops_the_arm():
     arm = servo("ur5", world)
     run(arm, TwistCommand([0.0, 0.0, 0.0, 0.0, 0.1, 0.0]), 0.8)
     world.add("late", Box([0.4, 0.1, 0.4]), at(*(tip(arm)[:3, 3] + [0.0, 0.2, 0.0])))
-    arm.see(world.snapshot())
+    arm.set_world(world.snapshot())
     steps = run(arm, TwistCommand([0.0, 0.0, 0.0, 0.0, 0.1, 0.0]), 4.0)
     assert not Checker(body("ur5"), world).check(np.array([step.q for step in steps])).any()
     assert np.abs(steps[-1].qd).max() < 0.05 and "late" in steps[-1].text
@@ -195,7 +195,7 @@ def test_an_arm_of_little_acceleration_does_not_swing_about_its_path(side):
         moved = tip(arm)[:3, 3] - start
         along.append(moved @ inward)
         off = max(off, np.linalg.norm(np.cross(moved, inward)))
-    assert along[-1] > 0.2 and np.diff(along).min() > -1e-6, "it goes on and never back"
+    assert along[-1] > 0.2 and np.diff(along).min() > -1e-6, "it continues and never back"
     assert off < 0.001
 
 

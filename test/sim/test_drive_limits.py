@@ -66,7 +66,7 @@ def test_efforts_of_full_size_never_make_the_arm_too_fast(world, period):
     assert np.abs(robot.state().qd).max() < 0.01
 
 
-def test_without_the_limits_the_same_efforts_fling_the_arm(world):
+def test_without_the_limits_the_same_efforts_overspeed_the_arm(world):
     """The test above can fail."""
     robot = arm(world, DriveSettings(resume=ResumePolicy.COMMAND))
     assert run(world, robot, 500, lambda step: np.full(6, 150.0 if (step // 50) % 2 == 0 else -150.0)) > 5.0

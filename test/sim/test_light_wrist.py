@@ -114,7 +114,7 @@ def test_motion_is_that_of_implicit_damping_and_friction() -> None:
     assert state.q == pytest.approx(q, abs=1e-2)
 
 
-def test_stiff_damping_is_told_from_damping_that_a_step_follows() -> None:
+def test_stiff_damping_is_distinguished_from_damping_that_a_step_follows() -> None:
     weak = ImplicitFriction.of(Robot.from_urdf(arm(1e-3, 0.0)).tree(), GRAVITY, STEP)
     strong = ImplicitFriction.of(STATED.tree(), GRAVITY, STEP)
     assert weak is not None and strong is not None

@@ -55,7 +55,7 @@ def _append_columns(
     placement: JointPlacement,
     state: _State,
 ) -> None:
-    """Adds what each inertial parameter of a frame on a body asks of every joint."""
+    """Adds the effort of every joint per inertial parameter of a frame on a body."""
     in_frame = state.expressed_in(placement)
     for parameter in range(PARAMETERS):
         efforts: list[Any] = [0.0] * mechanism.n

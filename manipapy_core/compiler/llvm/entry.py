@@ -2,7 +2,7 @@
 
 ctypes costs about a microsecond a call, more than the kernel itself and more than Pinocchio's whole Python call, so
 the kernels get METH_FASTCALL entries of their own. They take objects with the buffer protocol and check type, length
-and overlap. The batch entry lets go of the GIL for large batches and runs lanes first, then the remaining
+and overlap. The batch entry releases the GIL for large batches and runs lanes first, then the remaining
 configurations one by one; the single entry takes one configuration of exactly the right dimensions; the pieces entry
 is for several threads at once, which draw pieces of one batch from a counter without waiting for the GIL.
 Only functions of the stable ABI are called, by symbol: no address of this process ends up in a cached object.
@@ -22,7 +22,7 @@ from .emit import function_name
 from .types import COUNTER, COUNTERS, PIECE, Lanes
 
 FREE_GIL_FROM = 64
-"""Configurations from which letting go of the GIL (some 50 ns) is worth while."""
+"""Configurations from which releasing the GIL (some 50 ns) is worth while."""
 
 METH_FASTCALL = 0x80
 _C_CONTIGUOUS, _FORMAT, _WRITABLE = 0x38, 0x04, 0x01

@@ -22,7 +22,7 @@ FLOAT64 = np.dtype(np.float64)
 class Iteration(NamedTuple):
     """Machine code of an iteration: `i64 f(inputs…)` with a pointer per input.
 
-    Inputs that the kernel gives anew (as many of the first outputs) are overwritten. The result holds the lanes that
+    Inputs that the kernel gives again (as many of the first outputs) are overwritten. The result holds the lanes that
     ended by the first mask in its lower half, by the second mask in its upper half, one bit per lane.
     """
 

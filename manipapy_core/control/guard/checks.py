@@ -31,7 +31,7 @@ class Check(enum.Enum):
     NONE = "nothing"
     FINITE = "finite numbers"
     FRESH = "fresh state"
-    CLOCK = "sane clock"
+    CLOCK = "clock"
     SOURCE = "state source"
     """Whether one publisher alone gives the joint states."""
     PLAUSIBLE = "plausible state"
@@ -90,8 +90,8 @@ class GuardSettings:
     state_jump: float = 0.01
     """Step between two joint states that is always plausible [rad or m]; `velocity_hold` times the velocity limit is
     added for the time between them."""
-    believe_after: float = 0.25
-    """How long joint states must be plausible after one that was not, before they are believed again [s]."""
+    accept_after: float = 0.25
+    """How long joint states must be plausible after one that was not, before they are accepted again [s]."""
     clock_ahead: float = 0.01
     """How far the stamp of a state may lie in the future [s]."""
     longest_tick: float = 0.5

@@ -36,7 +36,7 @@ class Guard:
     """Checks the input of a tick, then its output, and latches holds and stops.
 
     Checks run in the order of `Check`. The first that requires a hold or a stop decides. After a slow-down the checks
-    go on: it must not hide a later hold.
+    continue: it must not hide a later hold.
 
     Args:
         chain: The arm.
@@ -145,7 +145,7 @@ class Guard:
         if disputed:
             return DISPUTED
         plausible = self.plausibility
-        if not (plausible.believed if stamp == self._stamp else plausible.check(q, qd, stamp)):
+        if not (plausible.accepted if stamp == self._stamp else plausible.check(q, qd, stamp)):
             j, unit = plausible.joint, self._units[plausible.joint] + ("/s" if plausible.per_second else "")
             amount, limit = plausible.amount, plausible.limit
             return self._of_joint(j, Action.HOLD, Check.PLAUSIBLE, plausible.what, amount, limit, unit)
@@ -175,7 +175,7 @@ class Guard:
             and shortest <= dt <= longest
             and -s.clock_ahead <= now - stamp <= s.state_hold_after
             and stamp > self._stamp
-            and self.plausibility.believed
+            and self.plausibility.accepted
         )
 
     def passed(self, now: float, stamp: float, q: Array) -> None:

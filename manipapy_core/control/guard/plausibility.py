@@ -20,9 +20,9 @@ MAX_OVERSPEED = 10.0
 class Plausibility:
     """Compares every joint state with the one before.
 
-    A state that lies too far from the last one is not believed, and neither are those that follow, until they have been
-    consistent with each other for a while. So two sources that alternate are never believed, and an arm that was set to
-    another place is believed again after that time.
+    A state that lies too far from the last one is not accepted, and neither are those that follow, until they have been
+    consistent with each other for a while. So two sources that alternate are never accepted, and an arm that was set to
+    another place is accepted again after that time.
 
     Args:
         chain: The arm.
@@ -36,13 +36,13 @@ class Plausibility:
         """Speed of the largest plausible step [rad/s or m/s], shape (n,)."""
         self.tolerance = settings.state_jump
         """Size of a step that is always plausible [rad or m]."""
-        self.believed = True
-        """Whether the last state is believed."""
+        self.accepted = True
+        """Whether the last state is accepted."""
         self.what, self.joint, self.amount, self.limit, self.per_second = "", 0, 0.0, 0.0, False
         """Name, joint, amount and limit of what was not plausible last, and whether it is a speed."""
         self._fastest = MAX_OVERSPEED * np.minimum(chain.limits.velocity, UNLIMITED)
         self._farthest = np.full(chain.n, MAX_POSITION)
-        self._believe_after = settings.believe_after
+        self._accept_after = settings.accept_after
         self._stamp, self._since = -np.inf, -np.inf
         self._scratch = np.zeros(chain.n)
 
@@ -51,7 +51,7 @@ class Plausibility:
         return stamp - self._stamp if stamp - self._stamp < MAX_GAP else (MAX_GAP if self._stamp > -np.inf else np.inf)
 
     def check(self, q: Array, qd: Array, stamp: float) -> bool:
-        """Whether a new state is believed.
+        """Whether a new state is accepted.
 
         Args:
             q: Measured positions [rad or m], shape (n,).
@@ -66,11 +66,11 @@ class Plausibility:
                 "step between two joint states", self._scratch, self.tolerance + self.speed * max(gap, 0.0)
             )
         if not plausible:
-            self.believed, self._since = False, stamp
-        elif not self.believed and not 0.0 <= stamp - self._since < self._believe_after:
-            self.believed = True
+            self.accepted, self._since = False, stamp
+        elif not self.accepted and not 0.0 <= stamp - self._since < self._accept_after:
+            self.accepted = True
         self.record(q, stamp)
-        return self.believed
+        return self.accepted
 
     def _within(self, what: str, values: Array, limit: Array) -> bool:
         """Whether all values are within their limits; if not, the worst is kept for the verdict."""
@@ -89,5 +89,5 @@ class Plausibility:
         self._stamp = stamp
 
     def reset(self) -> None:
-        """Believes the next state, whatever it is."""
-        self.believed, self._stamp = True, -np.inf
+        """Accepts the next state without a check."""
+        self.accepted, self._stamp = True, -np.inf

@@ -1,7 +1,7 @@
 """Speed ahead: the largest speed that efforts would cause, even if the arm were braked right after them.
 
 An effort that has been sent acts for the reaction time, and the torque rate then limits how fast it is taken back. The
-speed goes on rising meanwhile. A check of the measured speed alone comes too late: light wrists with strong motors
+speed continues to rise meanwhile. A check of the measured speed alone comes too late: light wrists with strong motors
 reach twice their velocity limit. So every effort is checked before it is sent.
 """
 

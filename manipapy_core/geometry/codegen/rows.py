@@ -78,6 +78,6 @@ def near_ball(item: ObjectCode, ball: Ball) -> str:
 
 
 def enough(code: Code, possible: str, hit: str) -> str:
-    """Whether every possible lane touches, or one does and %any asks for no more."""
+    """Whether every possible lane touches, or one does where %any is set."""
     none, one = code.none(code.without(possible, hit)), code.let(f"and i1 %any, {code.some(hit)}")
     return code.let(f"or i1 {none}, {one}")

@@ -46,7 +46,7 @@ def without_missing_files(mujoco: Any, path: str) -> tuple[Any, dict[str, str]] 
     for mesh in [mesh for mesh in spec.meshes if mesh.name in missing]:
         spec.delete(mesh)
     for texture in textures:
-        # Any picture of one pixel: colours are not read.
+        # Any image of one pixel: colours are not read.
         texture.file, texture.cubefiles = "", [""] * 6
         texture.builtin, texture.width, texture.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 1, 1
     return spec.compile(), placeholders

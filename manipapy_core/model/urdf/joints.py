@@ -63,7 +63,7 @@ def read_joint(report: Report, element: Element) -> JointEntry | None:
     if ends["parent"] is None or ends["child"] is None:
         return JointEntry(name, element, None)
     if held:
-        cure = "build it from single joints if it shall move, or pass base_pose if it carries the robot"
+        cure = "build it from single joints if it is to move, or pass base_pose if it carries the robot"
         report.flaw(element, owner, f"type {held} is not supported, the joint is held still; {cure}")
     joint = Joint(
         name=name,
@@ -87,7 +87,7 @@ def _read_joint_type(report: Report, element: Element, owner: str) -> JointType:
         return JointType(written)
     if written is not None:
         report.problem(element, owner, f"type {written!r} is not known; {did_you_mean(written, known)}")
-    # Stands in so that the rest of the file is still checked; a continuous joint asks for nothing more.
+    # Stands in so that the rest of the file is still checked; a continuous joint needs nothing more.
     return JointType.CONTINUOUS
 
 

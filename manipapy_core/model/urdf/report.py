@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity)|[+
 
 
 class Report:
-    """Everything found wrong with one description, in the words of its author: file, line, element, cure."""
+    """All problems of one description, each with file, line, element and cure."""
 
     def __init__(self, label: str, source: str, strict: bool = False):
         """Start an empty report.

@@ -23,7 +23,7 @@ from .xml import Element
 
 _GEOMETRIES = ("box", "cylinder", "sphere", "mesh", "capsule")
 _IDENTITY = np.eye(4)
-# Stands in for a geometry that could not be read; the problem is on record, so it never reaches a user.
+# Stands in for a geometry that could not be read; the problem is reported, so it never reaches a user.
 _UNREADABLE = SphereGeometry(0.0)
 
 

@@ -18,7 +18,7 @@ class JointEntry:
     name: str
     element: Element
     joint: Joint | None
-    """None when parent or child are not written, which is on record already."""
+    """None when parent or child are not written, which is reported already."""
     held: str = ""
     """`floating` or `planar` for a joint of that type, which is held still."""
 

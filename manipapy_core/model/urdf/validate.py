@@ -14,7 +14,7 @@ import numpy as np
 from ...typing import Array
 from ..elements import JointType
 
-# Files round their numbers to a few digits, so the exact conditions are asked with some room: a principal moment below
+# Files round their numbers to a few digits, so the exact conditions have a tolerance: a principal moment below
 # zero by this part of the largest one, by the moment of the mass at this radius of gyration [m], or by less than the
 # moment of 1 g at 1 cm [kg m^2], is rounding.
 _MOMENT_TOLERANCE = 1e-3
@@ -135,7 +135,7 @@ def limit_problems(joint_type: JointType, limits: Mapping[str, float]) -> list[s
     """What is wrong with joint limits.
 
     Args:
-        joint_type: Position limits are only asked of revolute and prismatic joints.
+        joint_type: Only revolute and prismatic joints need position limits.
         limits: Those of lower, upper [rad or m], velocity and effort that could be read.
     """
     bounded = joint_type in (JointType.REVOLUTE, JointType.PRISMATIC)

@@ -1,9 +1,9 @@
-"""A small, safe XML reader that remembers line numbers.
+"""A small, safe XML reader that keeps line numbers.
 
-The standard ElementTree forgets where an element stood, and an error message without a line is of little
+The standard ElementTree drops the lines of elements, and an error message without a line is of little
 use in a file of a thousand lines. This reader sits directly on expat, keeps the line of every element, and
-refuses document type declarations altogether: no robot description needs one, and they are the door to entity
-bombs and to entities that pull in other files.
+refuses document type declarations altogether: no robot description needs one, and they permit entities
+that grow without bound or read other files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Element:
     children: list[Element] = field(default_factory=list)
     """The elements inside."""
     content: list[Element | str] = field(default_factory=list)
-    """Children and, when it was asked for, the text between them."""
+    """Children and, when requested, the text between them."""
 
     def add(self, part: Element | str) -> None:
         """Append a child or a text."""

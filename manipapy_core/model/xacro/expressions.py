@@ -19,7 +19,7 @@ _LARGEST_EXPRESSION = 10_000
 
 
 class Budget:
-    """Work that one description may still ask for."""
+    """Work that one description may still cause."""
 
     def __init__(self, steps: int):
         self.steps = steps

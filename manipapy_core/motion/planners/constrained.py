@@ -28,7 +28,7 @@ SLICE = 64
 DIRECT = 16
 """Goals that are tried directly before anything random."""
 ROOM = 64
-"""Nodes that one branch may add; longer ones go on at the next iteration."""
+"""Nodes that one branch may add; longer ones continue at the next iteration."""
 HALVINGS = 3
 """Of a step whose straight motion leaves the tolerances."""
 REPAIRS = 12
@@ -43,11 +43,11 @@ def constrained_path(
     Raises:
         Stopped: None was found in the time.
     """
-    iterations, patience = 0, RESTART_AFTER // 4
+    iterations, budget = 0, RESTART_AFTER // 4
     while True:
         trees = Trees.planted(start, goals, seed)
         found = False
-        while not found and trees.iterations < patience:
+        while not found and trees.iterations < budget:
             _check(deadline, len(goals))
             found = search(space, constraints, trees, SLICE) == FOUND
         iterations += trees.iterations
@@ -55,7 +55,7 @@ def constrained_path(
             path = repaired(space, constraints, trees.path())
             if path is not None and space.first_blocked(path) < 0:
                 return FoundPath(path, iterations)
-        seed, patience = seed + RESEED, 2 * patience
+        seed, budget = seed + RESEED, 2 * budget
 
 
 def _check(deadline: Deadline, goals: int) -> None:

@@ -73,5 +73,5 @@ def descend(space: PlanningSpace, start: Array, goals: Array, deadline: Deadline
             else:
                 break
     raise Stopped(
-        PlanStatus.NO_PATH, "the potential field is stuck in a hollow on the way to every goal; ask Planner.RRT_CONNECT"
+        PlanStatus.NO_PATH, "the potential field is stuck in a local minimum before every goal; use Planner.RRT_CONNECT"
     )

@@ -128,20 +128,20 @@ def uncertain_path(
 ) -> FoundPath:
     """RRT-Connect; what it finds is free at its samples.
 
-    Now and then two trees grow into corners from which they hardly ever meet. A search that takes long is therefore
-    begun anew with other random numbers, and each time gets twice as long.
+    Sometimes two trees grow into corners from which they rarely meet. A search that takes long is therefore
+    restarted with other random numbers, and each time gets twice as long.
     """
     status, path, trees = rrt_connect.begin(space, start, goals, seed, step)
     if status == rrt_connect.FOUND:
         return FoundPath(path, trees.iterations, certain=False)
-    iterations, patience = 0, RESTART_AFTER
+    iterations, budget = 0, RESTART_AFTER
     while True:
         found = False
-        while not found and trees.iterations < patience:
+        while not found and trees.iterations < budget:
             deadline.check()
             found = rrt_connect.search(space, trees, rrt_connect.SLICE, step) == rrt_connect.FOUND
         iterations += trees.iterations
         if found:
             return FoundPath(trees.path(), iterations, certain=False)
-        seed, patience = seed + RESEED, 2 * patience
+        seed, budget = seed + RESEED, 2 * budget
         trees = rrt_connect.Trees.planted(start, goals, seed)

@@ -1,7 +1,7 @@
 """Probabilistic roadmap (PRM): built once, it answers many queries in one scene.
 
 After L. Kavraki, P. Švestka, J.-C. Latombe and M. Overmars (1996), with as many neighbours per node as S. Karaman and
-E. Frazzoli ask for (PRM*, 2011): k = 2 e log N. The shortest path through it approaches the shortest there is as it
+E. Frazzoli require (PRM*, 2011): k = 2 e log N. The shortest path through it approaches the shortest there is as it
 grows. Motions are checked when a path uses them (lazily), unless `check_all` checks all of them beforehand.
 """
 

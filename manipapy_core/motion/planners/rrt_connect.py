@@ -49,7 +49,7 @@ class Trees:
 
     @classmethod
     def planted(cls, start: Array, goals: Array, seed: int) -> Trees:
-        return cls(*plant(start, goals, seed, FIRST_CAPACITY))
+        return cls(*new_trees(start, goals, seed, FIRST_CAPACITY))
 
     @property
     def iterations(self) -> int:
@@ -72,7 +72,7 @@ def begin(space: PlanningSpace, start: Array, goals: Array, seed: int, step: flo
     """Tries the straight motions to the goals in their order, then searches for one slice, all in compiled code.
 
     Returns:
-        FOUND, SEARCHING or FULL; the path if there is one; and the trees, to go on with.
+        FOUND, SEARCHING or FULL; the path if there is one; and the trees, to continue with.
     """
     status, path, *arrays = begin_search(
         space.code, start, goals, seed, FIRST_CAPACITY, space.lower, space.upper, RANGE, step, space.no_weights, SLICE,
@@ -101,7 +101,7 @@ def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> 
 
 
 @njit(cache=True, nogil=True)
-def plant(start, goals, seed, capacity):  # type: ignore[no-untyped-def]
+def new_trees(start, goals, seed, capacity):  # type: ignore[no-untyped-def]
     """The arrays of `Trees`."""
     n, count = start.shape[0], goals.shape[0]
     capacity = max(capacity, 2 * count)
@@ -124,7 +124,7 @@ def plant(start, goals, seed, capacity):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def begin_search(code, start, goals, seed, capacity, lower, upper, reach, step, weights, iterations, work, counters):  # type: ignore[no-untyped-def]
-    nodes, parents, counts, random, distances, domains = plant(start, goals, seed, capacity)
+    nodes, parents, counts, random, distances, domains = new_trees(start, goals, seed, capacity)
     goal = first_free(code, nodes, counts, step, weights, work, counters)
     if goal >= 0:
         counts[MEETING], counts[MEETING + 1], status = 0, goal, FOUND

@@ -30,7 +30,7 @@ class CloudAxes(enum.Enum):
 
         Args:
             points: [m], shape (..., 3); NaN: not measured.
-            frame: Its name; one with "optical" in it is believed.
+            frame: Its name; one with "optical" in it is accepted.
 
         Raises:
             InputError: Both fit, or neither.

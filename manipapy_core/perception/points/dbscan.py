@@ -23,8 +23,6 @@ from .cell_grid import cell_grid, first_of_cells, runs_around
 
 Labels = NDArray[np.int64]
 
-NOISE = -1
-
 
 def dbscan(points: ArrayLike, eps: ArrayLike, min_samples: int) -> Labels:
     """Cluster index of each point; −1 for noise.

@@ -1,6 +1,6 @@
 """Depth noise of this camera, measured on the tables that it sees.
 
-Data sheets and models promise less noise than real cameras have: on real tables a structured-light camera has a
+Data sheets and models state less noise than real cameras have: on real tables a structured-light camera has a
 standard deviation of 1.6, 2.0 and 2.5 mm at 0.6, 0.8 and 1.0 m, which is a floor and a part that grows with the square
 of the depth. A plane of known pose gives the true depth of each of its pixels; the deviations from it, by depth, give
 both parts. All later stages use the result through the standard deviation of each depth.
@@ -33,7 +33,7 @@ MIN_STEEPNESS = 0.2
 QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
 """Quantile of the absolute deviation used as a measure, and that of a normal distribution in standard deviations."""
 MIN_DEPTH_RATIO = 1.3
-"""Floor and growth are told apart only if the largest depth is this many times the smallest; else both are scaled."""
+"""Floor and growth are fitted apart only if the largest depth is this many times the smallest; else both are scaled."""
 BLEND = 0.2
 """Share of a new frame in the estimate."""
 LEAST, MOST = 0.5, 5.0

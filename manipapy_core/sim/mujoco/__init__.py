@@ -1,1 +1,1 @@
-"""The simulation with MuJoCo: a model that is compiled anew when robots or objects are added or removed."""
+"""The simulation with MuJoCo: a model that is recompiled when robots or objects are added or removed."""

@@ -216,7 +216,7 @@ class MujocoEngine(Engine):
         self._model = self._data = None
 
     def _show(self) -> None:
-        """Open the window, or open it anew on another model."""
+        """Open the window, or open it again on another model."""
         import mujoco.viewer as viewer
 
         if self._window is not None:

@@ -136,7 +136,7 @@ def _rasterise(corners, normals, texture, colours, patterns, bodies, T, shares, 
             number = 2 * t + part
             if _slopes(corner, 0, part + 1, part + 2, slopes[number]):
                 _fill(corner, 0, part + 1, part + 2, slopes[number], number, nearness, owner)
-    _shade(nearness, owner, slopes, colours, patterns, textures, numbers[5], rgb, depth)
+    _shade(owner, slopes, colours, patterns, textures, numbers[5], rgb, depth)
 
 
 @njit(cache=True, nogil=True)
@@ -218,7 +218,7 @@ def _fill(corner, a, b, c, slope, number, nearness, owner):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _shade(nearness, owner, slopes, colours, patterns, textures, far, rgb, depth):  # type: ignore[no-untyped-def]
+def _shade(owner, slopes, colours, patterns, textures, far, rgb, depth):  # type: ignore[no-untyped-def]
     rows, columns = depth.shape
     for v in range(rows):
         for u in range(columns):

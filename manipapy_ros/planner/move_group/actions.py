@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 from moveit_msgs.action import ExecuteTrajectory, MoveGroup
 from moveit_msgs.msg import MoveItErrorCodes
-from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
@@ -23,9 +23,8 @@ from manipapy_core.typing import Array
 from ...client.session import GivenUp
 from ...common.bounds import check_size
 from ...common.conversions import to_seconds
-from ...common.deferred_action import DeferredActionServer, not_used
-from ..actions import KEEP_RESULTS, MAX_GOALS
 from ..execution import MotionOutcome, PlannedMotion
+from ..goal_threads import TOO_MANY, GoalThreads
 from .error_codes import RequestRefused, code_of_error, code_of_plan, code_of_status, error_code, refused_as
 from .grippers import GripperGroup, GripperGroups
 from .group import PlanningGroup, PlanningGroups
@@ -61,19 +60,9 @@ class MoveGroupActions:
     ):
         self._groups, self._grippers, self._requests, self._motion = groups, grippers, requests, motion
         self._require_active, self._show, self._log = require_active, show, log
-        self._lock = threading.Lock()
-        self._running: dict[bytes, tuple[threading.Thread, threading.Event]] = {}
+        self._threads = GoalThreads(node, "move_group")
         self._servers = {
-            kind: DeferredActionServer(
-                node,
-                kind,
-                name,
-                execute_callback=not_used,
-                goal_callback=lambda _: GoalResponse.ACCEPT,
-                handle_accepted_callback=lambda handle, kind=kind, work=work: self._start(handle, kind, work),
-                cancel_callback=self._on_cancel,
-                result_timeout=KEEP_RESULTS,
-            )
+            kind: self._threads.server(kind, name, functools.partial(self._run, kind, work))
             for kind, name, work in (
                 (MoveGroup, "move_action", self._move_group),
                 (ExecuteTrajectory, "execute_trajectory", self._execute),
@@ -88,62 +77,34 @@ class MoveGroupActions:
 
     def stop(self, *, wait: bool = False) -> None:
         """Bring the arm to rest and end all goals."""
-        with self._lock:
-            running = list(self._running.values())
-        for _, cancel in running:
-            cancel.set()
-        for thread, _ in running if wait else ():
-            thread.join()
-
-    def _start(self, handle: ServerGoalHandle, kind: type, work: Callable[..., PlanStatus | None]) -> None:
-        handle.execute()
-        key, cancel = bytes(handle.goal_id.uuid), threading.Event()
-
-        def run() -> None:
-            result = kind.Result()  # type: ignore[attr-defined]
-            status: PlanStatus | None = None
-            try:
-                self._require_active()
-                self._require_few()
-                check_size(handle.request)
-                status = work(handle, result, cancel)
-            except GivenUp as error:
-                status = PlanStatus.CANCELLED if cancel.is_set() else None
-                result.error_code = code_of_error(error)
-            except ManipapyError as error:
-                result.error_code = code_of_error(error)
-            finally:
-                with self._lock:
-                    del self._running[key]
-            if status is not PlanStatus.SUCCESS:
-                self._log(result.error_code.message)
-            self._servers[kind].finish(
-                handle,
-                result,
-                succeeded=status is PlanStatus.SUCCESS,
-                cancelled=status is PlanStatus.CANCELLED,
-            )
-
-        thread = threading.Thread(target=run, name="move_group", daemon=True)
-        with self._lock:
-            self._running[key] = (thread, cancel)
-        thread.start()
-
-    def _require_few(self) -> None:
-        with self._lock:
-            if len(self._running) > MAX_GOALS:
-                text = f"{MAX_GOALS} goals are active already; wait for the end of one"
-                raise RequestRefused(MoveItErrorCodes.CONTROL_FAILED, text)
-
-    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        with self._lock:
-            entry = self._running.get(bytes(handle.goal_id.uuid))
-        if entry is None:
-            return CancelResponse.REJECT
-        entry[1].set()
-        return CancelResponse.ACCEPT
+        self._threads.cancel(wait=wait)
 
     # On the threads.
+
+    def _run(
+        self,
+        kind: Any,
+        work: Callable[[ServerGoalHandle, Any, threading.Event], PlanStatus | None],
+        handle: ServerGoalHandle,
+        cancel: threading.Event,
+    ) -> None:
+        result, status = kind.Result(), None
+        try:
+            self._require_active()
+            if self._threads.too_many:
+                raise RequestRefused(MoveItErrorCodes.CONTROL_FAILED, TOO_MANY)
+            check_size(handle.request)
+            status = work(handle, result, cancel)
+        except GivenUp as error:
+            status = PlanStatus.CANCELLED if cancel.is_set() else None
+            result.error_code = code_of_error(error)
+        except ManipapyError as error:
+            result.error_code = code_of_error(error)
+        if status is not PlanStatus.SUCCESS:
+            self._log(result.error_code.message)
+        self._servers[kind].finish(
+            handle, result, succeeded=status is PlanStatus.SUCCESS, cancelled=status is PlanStatus.CANCELLED
+        )
 
     def _move_group(self, handle: ServerGoalHandle, result: Any, cancel: threading.Event) -> PlanStatus | None:
         request, options = handle.request.request, handle.request.planning_options

@@ -165,7 +165,7 @@ def read_constraints(message: Constraints, group: PlanningGroup, q: Array, code:
         code: MoveIt's code for input that cannot be used.
 
     Raises:
-        RequestRefused: A constraint that makes no sense, or two that contradict each other.
+        RequestRefused: A constraint that is invalid, or two that contradict each other.
         UnknownLink: There is no such link.
     """
     if message.visibility_constraints:
@@ -234,7 +234,7 @@ def _point(message: PositionConstraint, group: PlanningGroup, q: Array) -> Point
             raise InputError(f"the region of {link!r} is of type {primitive.type}; use a box, sphere or cylinder")
         sizes = np.array(primitive.dimensions[:count], dtype=np.float64)
         if len(sizes) < count or not np.isfinite(sizes).all() or sizes.min() < 0.0 or not np.isfinite(pose).all():
-            raise InputError(f"the region of {link!r} has dimensions {sizes.tolist()} or a pose that makes no sense")
+            raise InputError(f"the region of {link!r} has dimensions {sizes.tolist()} or a pose that is invalid")
         regions.append(Region(primitive.type, sizes, T @ pose))
     return PointInRegion(link, at, tuple(regions))
 

@@ -72,10 +72,10 @@ class GripperGroup:
         return q
 
     def goal(self, alternatives: Sequence[Constraints]) -> dict[int, float]:
-        """Positions of fingers that the first alternative asks for [rad or m], by element of q.
+        """Positions of fingers of the first alternative [rad or m], by element of q.
 
         Raises:
-            RequestRefused: It asks for something else, or for positions beyond the limits.
+            RequestRefused: It requests something else, or for positions beyond the limits.
         """
         if not alternatives or not alternatives[0].joint_constraints:
             raise no_constraints()
@@ -115,7 +115,7 @@ class GripperGroup:
             speed: Share of the velocity and acceleration limits.
 
         Raises:
-            RequestRefused: The request makes no sense.
+            RequestRefused: The request is invalid.
         """
         wanted, start = self.goal(request.goal_constraints), self.positions(request.start_state, now)
         goal = start.copy()

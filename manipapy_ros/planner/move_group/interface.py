@@ -186,7 +186,7 @@ class MoveGroupInterface:
         self._actions.stop(wait=True)
 
     def update(self) -> None:
-        """Publish the scene if it has changed or somebody new listens, and now and then the state of the joints."""
+        """Publish the scene if it has changed or has a new subscriber, and periodically the state of the joints."""
         listeners, world, now = self._scenes.get_subscription_count(), self._world.snapshot(), time.monotonic()
         newcomer, self._listeners = listeners > self._listeners, listeners
         if not listeners:

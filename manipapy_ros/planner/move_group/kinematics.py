@@ -53,7 +53,7 @@ def inverse(
     """Joint positions for poses of links, near the given state.
 
     Raises:
-        RequestRefused: The request makes no sense, or every solution collides or breaks a constraint.
+        RequestRefused: The request is invalid, or every solution collides or breaks a constraint.
         Stopped: There is no solution.
     """
     wanted = request.ik_request
@@ -102,7 +102,7 @@ def validity(
     """Whether a state is free of contacts and meets constraints.
 
     Raises:
-        RequestRefused: The request makes no sense.
+        RequestRefused: The request is invalid.
     """
     group = groups.of(request.group_name) if request.group_name else groups.main
     checker = group.checker

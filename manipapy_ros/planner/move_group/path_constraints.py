@@ -37,7 +37,7 @@ def path_constraints(message: Constraints, group: PlanningGroup, q: Array) -> li
         q: Joint positions at the start [rad or m], shape (n,).
 
     Raises:
-        RequestRefused: A constraint that makes no sense, or two that contradict each other.
+        RequestRefused: A constraint that is invalid, or two that contradict each other.
         UnknownLink: There is no such link.
     """
     checked = read_constraints(message, group, q, INVALID)

@@ -56,7 +56,7 @@ class MotionRequests:
             start: Joint positions for frames that move with the arm [rad or m], shape (n,).
 
         Raises:
-            RequestRefused: It makes no sense, or asks for what there is not.
+            RequestRefused: It is invalid, or requests what does not exist.
         """
         group = self.groups.of(request.group_name)
         if request.trajectory_constraints.constraints or request.reference_trajectories:
@@ -117,7 +117,7 @@ class MotionRequests:
         """A motion of a link in straight lines through waypoints, as far as it gets.
 
         Raises:
-            RequestRefused: It makes no sense, or asks for what there is not.
+            RequestRefused: It is invalid, or requests what does not exist.
         """
         group = self.groups.for_link(self.groups.of(request.group_name), request.link_name)
         if not request.waypoints:

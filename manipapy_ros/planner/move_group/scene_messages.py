@@ -46,7 +46,7 @@ def scene_message(
     ignored: Mapping[frozenset[str], str],
     state: JointState,
 ) -> PlanningScene:
-    """The parts of the scene that are asked for; 0 asks for all.
+    """The parts of the scene that are requested; 0 requests all.
 
     Args:
         ignored: Pairs of links that are not checked.

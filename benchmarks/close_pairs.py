@@ -1,4 +1,4 @@
-"""Two objects close to each other: random pairs for `eyes.py`, and whether a pipeline tells them apart."""
+"""Two objects close to each other: random pairs for `eyes.py`, and whether a pipeline separates them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pair_apart(random: np.random.Generator, gap: float, solid: Callable[[np.rand
     return [_moved(first, -0.5 * distance * direction), _moved(second, 0.5 * distance * direction)]
 
 
-def told_apart(cells: np.ndarray, labels: np.ndarray, objects: Sequence[np.ndarray]) -> tuple[bool, int]:
+def separated(cells: np.ndarray, labels: np.ndarray, objects: Sequence[np.ndarray]) -> tuple[bool, int]:
     """Whether most of each object is in a cluster of its own, and the number of clusters beyond one per object.
 
     Args:
