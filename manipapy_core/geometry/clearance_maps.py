@@ -28,8 +28,10 @@ MOST_CHECKS = 9_000_000
 """Of pairs of parts with more samples than the fewest: up to a second."""
 ENOUGH = 1.2e-3
 """Distance that planners keep between links, with the safety margin, and a little more [m]."""
-PADDINGS = (0.0007, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.009, 0.013, 0.02, 0.03)
-"""Of each link, tried in this order [m]."""
+NEEDED = ENOUGH + 1e-5
+"""Least distance that is looked for with more samples [m]."""
+PADDINGS = (0.0007, 0.0011, 0.0018, 0.003, 0.005, 0.009, 0.017, 0.03)
+"""Of each link, tried in this order with the fewest samples [m]."""
 ROUNDING = 1e-4
 """Added to half the width of a cell [rad]: joint positions in single precision may fall into the next one."""
 TURN = 2.0 * np.pi
@@ -107,27 +109,39 @@ class _LeastDistances:
             samples: Per cell and joint.
             wanted: Cells to look at, shape (cells, cells). The others get 0.
         """
-        chain, check = self._chain, checker_code().calls["check"]
-        # Cells that need many samples have links close to each other: larger distances are for the first pass.
-        most = np.inf if samples == SAMPLES[0] else 1.5 * (ENOUGH + self.moved(samples))
         angles = TURN * (np.arange(MAP_CELLS * samples) + 0.5) / (MAP_CELLS * samples)
         apart = np.zeros((MAP_CELLS, MAP_CELLS))
-        q = np.zeros((MAP_CELLS, samples, samples, chain.n))
+        q = np.zeros((MAP_CELLS, samples, samples, self._chain.n))
         q[..., self._joints[1]] = angles.reshape(MAP_CELLS, 1, samples)
         for cell in range(MAP_CELLS):
             q[..., self._joints[0]] = angles[cell * samples : (cell + 1) * samples, None]
             open_cells = np.flatnonzero(wanted[cell])
-            for pad in PADDINGS:
-                if pad > most or not len(open_cells):
-                    break
-                scene = self._scene(pad)
-                rows, hits = np.ascontiguousarray(q[open_cells]), np.empty((len(open_cells), samples**2), np.bool_)
-                work = workspace(scene.work_vectors)
-                check(scene.address, rows.ctypes.data, hits.size, work.ctypes.data, hits.ctypes.data)
-                # One contact ends a cell.
-                open_cells = open_cells[~hits.any(axis=1)]
-                apart[cell, open_cells] = 2.0 * pad
+            if samples == SAMPLES[0]:
+                for pad in PADDINGS:
+                    open_cells = open_cells[self._free(pad, q[open_cells])]
+                    apart[cell, open_cells] = 2.0 * pad
+                continue
+            # Such cells have links close to each other: are they farther apart than needed, or never that far?
+            for distance in (NEEDED + self.moved(samples), NEEDED):
+                free = self._free(0.5 * distance, q[open_cells])
+                apart[cell, open_cells[free]] = distance
+                open_cells = open_cells[~free]
         return apart
+
+    def _free(self, pad: float, q: Array) -> NDArray[np.bool_]:
+        """Whether no configuration of a cell is in contact, shape (cells,).
+
+        Args:
+            pad: Padding of each link [m].
+            q: Shape (cells, samples, samples, n).
+        """
+        if not len(q):
+            return np.empty(0, np.bool_)
+        scene = self._scene(pad)
+        hits, work = np.empty((len(q), q.shape[1] * q.shape[2]), np.bool_), workspace(scene.work_vectors)
+        check = checker_code().calls["check"]
+        check(scene.address, q.ctypes.data, hits.size, work.ctypes.data, hits.ctypes.data)
+        return np.logical_not(hits.any(axis=1))
 
     def _scene(self, pad: float) -> CheckerTables:
         if pad not in self._scenes:

@@ -20,6 +20,8 @@ from .shapes import Box, Capsule, Convex, ConvexMesh, Cylinder, Sphere
 
 LinkShapes = Mapping[str, Sequence[Sequence[Convex]]]
 """Convex solids of each collision shape of each link, in the frame of the shape."""
+BALL_STEPS = 150
+"""Towards the centre of a ball around parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,20 +117,38 @@ def _enclosing_ball(parts: tuple[Part, ...]) -> tuple[Array, float]:
     others = [part for part in parts if not isinstance(part.shape, ConvexMesh)]
     meshes = [part.placed(part.shape.vertices) for part in parts if isinstance(part.shape, ConvexMesh)]
     corners = np.concatenate([np.empty((0, 3)), *meshes])
-    squares = np.sum(corners**2, axis=1)
     centre = np.mean([part.centre for part in parts], axis=0)
+    if not others:
+        centre, radius = _ball_around(corners, centre)
+        return centre, float(radius)
     best, radius = centre, np.inf
-    for step in range(2, 150):
+    for step in range(2, BALL_STEPS):
         found = [part.farthest_from(centre) for part in others]
         if len(corners):
-            # |corner - centre|² without what is the same for all corners.
-            found.append(corners[np.argmax(squares - 2.0 * (corners @ centre))])
+            found.append(corners[np.argmax(np.sum((corners - centre) ** 2, axis=1))])
         far = max(found, key=lambda p: float(np.linalg.norm(p - centre)))
         reach = float(np.linalg.norm(far - centre))
         if reach < radius:
             best, radius = centre, reach
         centre = centre + (far - centre) / step
     return best, radius
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _ball_around(corners: Array, centre: Array) -> tuple[Array, float]:
+    """The same for points alone: robots of many meshes have hundreds of such balls."""
+    centre, best, least = centre.copy(), centre.copy(), np.inf
+    for step in range(2, BALL_STEPS):
+        far, most = 0, -1.0
+        for i in range(len(corners)):
+            x, y, z = corners[i, 0] - centre[0], corners[i, 1] - centre[1], corners[i, 2] - centre[2]
+            square = x * x + y * y + z * z
+            if square > most:
+                far, most = i, square
+        if most < least:
+            best[:], least = centre, most
+        centre += (corners[far] - centre) / step
+    return best, np.sqrt(least)
 
 
 def centred_part(shape: Convex, T_frame_shape: Array) -> Part:

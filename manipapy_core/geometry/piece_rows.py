@@ -44,8 +44,9 @@ class PieceRows:
         self._before = before
         self._integers: list[list[int]] = []
         self._numbers: list[list[float]] = []
-        self._vertices: list[list[float]] = []
-        self._clusters: list[list[float]] = []
+        self._vertices: list[NDArray[np.float32]] = [np.empty((0, 3), np.float32)]
+        self._clusters: list[NDArray[np.float32]] = [np.empty((0, CLUSTER_NUMBERS), np.float32)]
+        self._vertex_count, self._cluster_count = 0, 0
 
     @property
     def count(self) -> int:
@@ -55,7 +56,7 @@ class PieceRows:
     @property
     def vertices(self) -> int:
         """Of the hulls among these pieces."""
-        return len(self._vertices)
+        return self._vertex_count
 
     def add(self, part: Part, frame: int) -> int:
         """Appends a part and returns its number."""
@@ -63,20 +64,21 @@ class PieceRows:
         kind, half, disc, ball = PieceKind.ROUND, [0.0, 0.0, 0.0], 0.0, 0.0
         added, core, filled = 0.0, 0.0, 0.0
         axes = part.T_frame_shape[:3, :3]
-        first_vertex = self._before.vertices + len(self._vertices)
-        ranges = [first_vertex] * 4 + [self._before.clusters + len(self._clusters)] * 2
+        first_vertex = self._before.vertices + self._vertex_count
+        ranges = [first_vertex] * 4 + [self._before.clusters + self._cluster_count] * 2
         if isinstance(shape, Box):
             kind, half = PieceKind.BOX, (0.5 * shape.size).tolist()
         elif isinstance(shape, ConvexMesh):
             kind = PieceKind.HULL
             levels = hull_levels(shape)
             axes = axes @ levels.axes
-            ranges[:4] = 2 * self._add_vertices(levels.coarse.vertices @ levels.axes)
+            ranges[:4] = 2 * self._add_vertices(_coarse_vertices(shape))
             if levels.fine is not levels.coarse:
                 vertices, balls = _clusters(shape)
                 ranges[2:4] = self._add_vertices(vertices)
-                self._clusters += balls.tolist()
-                ranges[5] = self._before.clusters + len(self._clusters)
+                self._clusters.append(balls)
+                self._cluster_count += len(balls)
+                ranges[5] = self._before.clusters + self._cluster_count
             added, ball = levels.coarse.ball - levels.fine.ball, levels.fine.ball
             core, filled = levels.core, levels.filled
         elif isinstance(shape, Cylinder):
@@ -90,9 +92,10 @@ class PieceRows:
         self._numbers.append([*axes.T.ravel(), *part.centre, *half, disc, ball + added, part.bound, core, filled, ball])
         return self.count - 1
 
-    def _add_vertices(self, vertices: Array) -> list[int]:
-        first = self._before.vertices + len(self._vertices)
-        self._vertices += vertices.tolist()
+    def _add_vertices(self, vertices: NDArray[np.float32]) -> list[int]:
+        first = self._before.vertices + self._vertex_count
+        self._vertices.append(vertices)
+        self._vertex_count += len(vertices)
         return [first, first + len(vertices)]
 
     def tables(self) -> PieceTables:
@@ -100,8 +103,8 @@ class PieceRows:
         return PieceTables(
             np.array(self._integers, dtype=np.int64).reshape(-1, PieceRow.WIDTH),
             np.array(self._numbers, dtype=np.float64).reshape(-1, PieceNumber.WIDTH),
-            np.array(self._vertices, dtype=np.float32).reshape(-1, 3),
-            np.array(self._clusters, dtype=np.float32).reshape(-1, CLUSTER_NUMBERS),
+            np.concatenate(self._vertices),
+            np.concatenate(self._clusters),
         )
 
 
@@ -128,8 +131,17 @@ class PieceTables:
         return numbers
 
 
+# The same for every padding.
 @lru_cache(maxsize=4096)
-def _clusters(mesh: ConvexMesh) -> tuple[Array, Array]:
-    """Vertices of the fine level along its axes, in clusters, and balls around these: the same for every padding."""
+def _coarse_vertices(mesh: ConvexMesh) -> NDArray[np.float32]:
+    """Vertices of the coarse level along its axes."""
     levels = hull_levels(mesh)
-    return clustered(levels.fine.vertices @ levels.axes, CLUSTER)
+    return (levels.coarse.vertices @ levels.axes).astype(np.float32)
+
+
+@lru_cache(maxsize=4096)
+def _clusters(mesh: ConvexMesh) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Vertices of the fine level along its axes, in clusters, and balls around these."""
+    levels = hull_levels(mesh)
+    vertices, balls = clustered(levels.fine.vertices @ levels.axes, CLUSTER)
+    return vertices.astype(np.float32), balls.astype(np.float32)
