@@ -6,7 +6,6 @@ left-right check, speckles, image borders), and gives the uncertainty of the oth
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from .camera import StereoModel
 from .images import BadImage, GrayImage, opencv
+from .matcher_settings import MatcherSettings, Method
 from .refine import refined
 from .rejection import disagreeing, smooth_areas
 
@@ -29,73 +29,6 @@ AVERAGED_ROWS, AVERAGED_COLUMNS = 360, 440
 """Images with at least this many rows and columns are searched with both averaged in pairs."""
 MIN_WIDTH = 32
 """Smallest image width that is matched [pixels]."""
-
-
-class Method(enum.Enum):
-    """Matching algorithm, from the fastest to the best."""
-
-    BM = "bm"
-    """Block matching: three times as fast, needs texture everywhere, loses edges."""
-    SGBM_3WAY = "sgbm_3way"
-    """Semi-global matching along three directions: nearly as good as five, in two thirds of the time."""
-    SGBM = "sgbm"
-    """Semi-global matching along five directions."""
-
-
-@dataclass(frozen=True)
-class MatcherSettings:
-    """Search range and rejection of matches."""
-
-    method: Method = Method.SGBM_3WAY
-    min_depth: float = 0.5
-    max_depth: float = 3.0
-    """Depth range [m]; the minimum determines the cost of the search. Larger depths become +inf."""
-    max_search_depth: float = 12.0
-    """Depths up to this are searched as well [m]: otherwise the tiles of a distant floor would be matched wrongly."""
-    block_size: int = 3
-    """Edge of the matched blocks [pixels], odd; BM uses at least 15."""
-    row_step: int = 0
-    """Rows averaged into one before matching; 0: two from 360 rows on. The columns determine the precision."""
-    column_step: int = 0
-    """Columns averaged into one for the search, 1 or 2; 0: two from 440 columns on. With two the search takes a third
-    of the time and is refined on all columns; objects narrower than about eight columns may be lost."""
-    left_right_tolerance: float = 1.0
-    """Tolerance of the left-right check [pixels]."""
-    cross_check: bool = False
-    """Match a second time from right to left: twice the time, rejects half-occluded pixels."""
-    uniqueness_ratio: int = 15
-    """Required cost margin between the best and the second-best match [%]."""
-    texture_threshold: float = 1.0
-    """Minimum mean gradient between neighbouring columns of the search [grey values]; smoother areas are rejected. The
-    noise of a real camera alone gives 1 or 2: raise it there. With little noise 0.25 gives many more pixels."""
-    max_residual: float = 12.0
-    """Matches where the images differ by a larger standard deviation are rejected [grey values]; inf keeps all. For
-    averaged columns only."""
-    speckle_size: int = 60
-    """Smaller connected patches are rejected [pixels, of averaged rows]; 0 keeps all."""
-    speckle_range: float = 1.0
-    """Largest disparity step within a patch [pixels]."""
-    sigma: float = 0.2
-    """Standard deviation of a disparity [pixels]."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.min_depth < self.max_depth < math.inf:
-            raise InputError(f"depths from {self.min_depth} m to {self.max_depth} m; give 0 < min_depth < max_depth")
-        if not 0.0 < self.max_search_depth < math.inf:
-            raise InputError(f"max_search_depth is {self.max_search_depth} m; give a positive number")
-        if not (3 <= self.block_size <= 51 and self.block_size % 2 == 1):
-            raise InputError(f"block_size is {self.block_size} pixels; give an odd number from 3 to 51")
-        if not 0 <= self.row_step <= 8:
-            raise InputError(f"row_step is {self.row_step}; give 0 (automatic) to 8")
-        if self.column_step not in (0, 1, 2):
-            raise InputError(f"column_step is {self.column_step}; give 0 (automatic), 1 or 2")
-        for name in ("left_right_tolerance", "uniqueness_ratio", "texture_threshold", "speckle_size", "speckle_range"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
-        if not self.max_residual > 0.0:
-            raise InputError(f"max_residual is {self.max_residual} grey values; give a positive number")
-        if not 0.0 < self.sigma < 10.0:
-            raise InputError(f"sigma is {self.sigma} pixels; give more than 0 and less than 10")
 
 
 @dataclass(frozen=True, eq=False)
