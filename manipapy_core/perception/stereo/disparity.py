@@ -18,7 +18,7 @@ from .camera import StereoModel
 from .images import BadImage, GrayImage, opencv
 from .matcher_settings import MatcherSettings, Method
 from .refine import refined
-from .rejection import disagreeing, smooth_areas
+from .rejection import disagreeing, mean_gradients, smooth_areas, unsupported
 
 FloatImage = NDArray[np.float32]
 
@@ -27,6 +27,8 @@ FIXED_POINT = np.float32(1.0 / 16.0)
 MAX_DISPARITIES = 1024
 AVERAGED_ROWS, AVERAGED_COLUMNS = 360, 440
 """Images with at least this many rows and columns are searched with both averaged in pairs."""
+TEXTURE, REFINED_TEXTURE = 1.0, 0.25
+"""Automatic texture thresholds [grey values]; refinement rejects noise by its own measure."""
 MIN_WIDTH = 32
 """Smallest image width that is matched [pixels]."""
 
@@ -124,20 +126,24 @@ class Matcher:
             values *= FIXED_POINT
             rejected = raw < self._lowest * 16
         else:
-            values, residuals = refined(left, right, raw, self._lowest, across)
+            values, residuals = refined(left, right, raw, self._lowest, across, self.settings.max_sigma)
             rejected = disagreeing(values, residuals, self.settings.max_residual)
         textured = 1.0
-        if self.settings.method is not Method.BM and self.settings.texture_threshold > 0.0:
-            smooth = smooth_areas(narrow, self.settings.texture_threshold, averaged=across > 1)
-            if across > 1:
-                smooth = self._widened(smooth, values.shape[1])
-            textured = 1.0 - float(np.count_nonzero(smooth)) / smooth.size
-            rejected |= smooth
+        if self.settings.method is not Method.BM:
+            gradients = mean_gradients(narrow, averaged=across > 1)
+            smooth = smooth_areas(gradients, self.texture_threshold)
+            # Noise alone may exceed a low threshold, and is not matched.
+            untextured = smooth_areas(gradients, max(self.texture_threshold, TEXTURE))
+            textured = 1.0 - float(np.count_nonzero(untextured)) / untextured.size
+            rejected |= self._widened(smooth, values.shape[1]) if across > 1 else smooth
         # What the right camera would see left of its image has no match. Blocks at the border resemble it most,
         # and smoothing carries their disparity on.
         rejected |= values > np.arange(values.shape[1], dtype=np.float32) - 2.0 * self.smear
         if valid is not None:
             rejected |= ~valid[: self._cropped].reshape(rejected.shape[0], self.row_step, -1).all(axis=1)
+        if across > 1 and math.isfinite(self.settings.max_sigma):
+            rejected |= np.isnan(values)
+            rejected |= unsupported(rejected)
         values[rejected] = np.nan
         highest = self.lowest + self.count
         return Disparity(values, self.lowest, highest, self.row_step, self.stereo, self.settings.sigma, textured)
@@ -146,6 +152,12 @@ class Matcher:
     def smear(self) -> int:
         """Width by which block matching smears an edge [pixels]."""
         return (self.settings.block_size // 2 + 1) * self.column_step
+
+    @property
+    def texture_threshold(self) -> float:
+        """Minimum mean gradient in use [grey values]."""
+        refined_search = self.column_step > 1 and self.settings.method is not Method.BM
+        return self.settings.texture_threshold or (REFINED_TEXTURE if refined_search else TEXTURE)
 
     def _make(self) -> Any:
         cv2, settings, across = opencv(), self.settings, self.column_step
@@ -156,7 +168,7 @@ class Matcher:
             matcher.setMinDisparity(self._lowest)
             matcher.setUniquenessRatio(int(settings.uniqueness_ratio))
             # BM sums the gradients over the block, after a filter that about quadruples them.
-            matcher.setTextureThreshold(int(4 * settings.texture_threshold * max(settings.block_size, 15)))
+            matcher.setTextureThreshold(int(4 * self.texture_threshold * max(settings.block_size, 15)))
             matcher.setSpeckleWindowSize(size)
             matcher.setSpeckleRange(16 * reach)
             matcher.setDisp12MaxDiff(differ)

@@ -43,12 +43,19 @@ class MatcherSettings:
     """Match a second time from right to left: twice the time, rejects half-occluded pixels."""
     uniqueness_ratio: int = 15
     """Required cost margin between the best and the second-best match [%]."""
-    texture_threshold: float = 1.0
-    """Minimum mean gradient between neighbouring columns of the search [grey values]; smoother areas are rejected. The
-    noise of a real camera alone gives 1 or 2: raise it there. With little noise 0.25 gives many more pixels."""
-    max_residual: float = 12.0
+    texture_threshold: float = 0.0
+    """Minimum mean gradient between neighbouring columns of the search [grey values]; smoother areas are rejected. 0
+    chooses: 0.25 for averaged columns, where `max_sigma` adapts to the noise, otherwise 1. The noise of a real camera
+    alone gives 1 or 2: without averaged columns, raise it there. A small number, 0.01, keeps all."""
+    max_residual: float = 14.0
     """Matches where the images differ by a larger standard deviation are rejected [grey values]; inf keeps all. For
     averaged columns only."""
+    max_sigma: float = 0.44
+    """Matches with a larger predicted standard deviation are rejected [pixels]; inf keeps all. It is the difference of
+    the two images at the match relative to the texture there: with twice the noise, twice the texture is needed. Noise
+    without texture gives 0.4 to 1 whatever its amplitude, good texture less than 0.2. Give 0.35 for noisy cameras if
+    obstacles appear on plain surfaces, 0.6 for more pixels. Matches with few matched neighbours are rejected as well.
+    For averaged columns only."""
     speckle_size: int = 60
     """Smaller connected patches are rejected [pixels, of averaged rows]; 0 keeps all."""
     speckle_range: float = 1.0
@@ -72,5 +79,7 @@ class MatcherSettings:
                 raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
         if not self.max_residual > 0.0:
             raise InputError(f"max_residual is {self.max_residual} grey values; give a positive number")
+        if not self.max_sigma > 0.0:
+            raise InputError(f"max_sigma is {self.max_sigma} pixels; give a positive number")
         if not 0.0 < self.sigma < 10.0:
             raise InputError(f"sigma is {self.sigma} pixels; give more than 0 and less than 10")
