@@ -30,9 +30,10 @@ from .stereo.depth import (
     transformed,
     without_flying_pixels,
 )
-from .stereo.disparity import Disparity, Matcher, MatcherSettings, Method
+from .stereo.disparity import Disparity, Matcher
 from .stereo.frames import DepthImage, Frame, PointSet, StereoPair, Unsynchronised
 from .stereo.images import BadImage, as_depth, as_gray
+from .stereo.matcher_settings import MatcherSettings, Method
 from .stereo.noise import DepthNoise, NoiseEstimator
 from .stereo.rectify import DepthRectifier, Rectifier
 from .surfaces import SeenSurface, SurfaceKeeper, surfaces_of

@@ -26,8 +26,8 @@ from .shapes.labels import Detector, label_clusters
 from .shapes.splitting import convex_parts
 from .shapes.subthreshold import find_subthreshold_objects
 from .stereo.camera import StereoModel
-from .stereo.disparity import MatcherSettings
 from .stereo.frames import DepthImage, Frame, StereoPair
+from .stereo.matcher_settings import MatcherSettings
 from .stereo.to_points import MeasuredPoints, PointSource, StageLog
 from .tracking.line_of_sight import LineOfSight
 from .tracking.obstacle import Obstacle

@@ -9,7 +9,7 @@ from ..errors import InputError
 from .points.planes import PlaneSettings
 from .shapes.clusters import ClusterSettings
 from .shapes.padding import DEFAULT_PADDING, PaddingSettings
-from .stereo.disparity import MatcherSettings
+from .stereo.matcher_settings import MatcherSettings
 from .tracking.tracker import TrackSettings
 
 

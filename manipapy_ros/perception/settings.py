@@ -31,9 +31,12 @@ LIVE_PARAMETERS = (
           minimum=0, maximum=2),
     Param("stereo.left_right_tolerance", 1.0, "Tolerance of the left-right check [pixels]", minimum=0.0, maximum=10.0),
     Param("stereo.cross_check", False, "Match from right to left as well; rejects half-occluded pixels"),
-    Param("stereo.texture_threshold", 1.0, "Minimum gradient that is matched [grey values]", minimum=0.0, maximum=50.0),
-    Param("stereo.max_residual", 12.0, "Matches where the images differ more are rejected [grey values]; for images "
+    Param("stereo.texture_threshold", 0.0, "Minimum gradient that is matched [grey values]; 0: 0.25 for images from "
+          "440 columns on, 1 for smaller ones", minimum=0.0, maximum=50.0),
+    Param("stereo.max_residual", 14.0, "Matches where the images differ more are rejected [grey values]; for images "
           "from 440 columns on", minimum=0.1, maximum=255.0),
+    Param("stereo.max_sigma", 0.44, "Matches with a larger standard deviation as predicted from noise and texture are "
+          "rejected [pixels]; for images from 440 columns on", minimum=0.01, maximum=100.0),
     Param("stereo.sigma", 0.2, "Standard deviation of a disparity [pixels]", minimum=0.01, maximum=5.0),
     Param("depth_noise", 0.0014, "Standard deviation of a depth camera at 1 m, the part that grows with the square of "
           "the depth [m]", minimum=1e-5, maximum=0.5),
@@ -90,6 +93,7 @@ def settings_of(values: Values, reach: float) -> PerceptionSettings:
             cross_check=bool(values["stereo.cross_check"]),
             texture_threshold=float(values["stereo.texture_threshold"]),
             max_residual=float(values["stereo.max_residual"]),
+            max_sigma=float(values["stereo.max_sigma"]),
             sigma=float(values["stereo.sigma"]),
         ),
         planes=PlaneSettings(

@@ -245,6 +245,7 @@ def test_reason_names_the_stage_that_removed_all_points():
         lambda: MatcherSettings(sigma=0.0),
         lambda: MatcherSettings(uniqueness_ratio=-1),
         lambda: MatcherSettings(max_residual=0.0),
+        lambda: MatcherSettings(max_sigma=0.0),
         lambda: PlaneSettings(distance_threshold=0.0),
         lambda: PlaneSettings(max_tilt=3.0),
         lambda: ClusterSettings(eps=0.0),

@@ -109,12 +109,7 @@ def test_no_more_gross_errors_than_opencv(pair):
     reference[reference < lowest] = np.nan
     product = FOCAL * BASELINE
     settings = MatcherSettings(
-        min_depth=product / (lowest + count - 1),
-        max_depth=product / lowest,
-        max_search_depth=product / lowest,
-        texture_threshold=0.25,  # images with little noise
-        uniqueness_ratio=25,
-        max_residual=10.0,
+        min_depth=product / (lowest + count - 1), max_depth=product / lowest, max_search_depth=product / lowest
     )
     stereo = StereoModel.ideal(width, height, FOCAL, FOCAL, width / 2, height / 2, BASELINE)
     ours = Matcher(stereo, settings).match(left, right).full_size(height)

@@ -6,7 +6,6 @@ left-right check, speckles, image borders), and gives the uncertainty of the oth
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,8 +16,9 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from .camera import StereoModel
 from .images import BadImage, GrayImage, opencv
+from .matcher_settings import MatcherSettings, Method
 from .refine import refined
-from .rejection import disagreeing, smooth_areas
+from .rejection import disagreeing, mean_gradients, smooth_areas, unsupported
 
 FloatImage = NDArray[np.float32]
 
@@ -27,75 +27,10 @@ FIXED_POINT = np.float32(1.0 / 16.0)
 MAX_DISPARITIES = 1024
 AVERAGED_ROWS, AVERAGED_COLUMNS = 360, 440
 """Images with at least this many rows and columns are searched with both averaged in pairs."""
+TEXTURE, REFINED_TEXTURE = 1.0, 0.25
+"""Automatic texture thresholds [grey values]; refinement rejects noise by its own measure."""
 MIN_WIDTH = 32
 """Smallest image width that is matched [pixels]."""
-
-
-class Method(enum.Enum):
-    """Matching algorithm, from the fastest to the best."""
-
-    BM = "bm"
-    """Block matching: three times as fast, needs texture everywhere, loses edges."""
-    SGBM_3WAY = "sgbm_3way"
-    """Semi-global matching along three directions: nearly as good as five, in two thirds of the time."""
-    SGBM = "sgbm"
-    """Semi-global matching along five directions."""
-
-
-@dataclass(frozen=True)
-class MatcherSettings:
-    """Search range and rejection of matches."""
-
-    method: Method = Method.SGBM_3WAY
-    min_depth: float = 0.5
-    max_depth: float = 3.0
-    """Depth range [m]; the minimum determines the cost of the search. Larger depths become +inf."""
-    max_search_depth: float = 12.0
-    """Depths up to this are searched as well [m]: otherwise the tiles of a distant floor would be matched wrongly."""
-    block_size: int = 3
-    """Edge of the matched blocks [pixels], odd; BM uses at least 15."""
-    row_step: int = 0
-    """Rows averaged into one before matching; 0: two from 360 rows on. The columns determine the precision."""
-    column_step: int = 0
-    """Columns averaged into one for the search, 1 or 2; 0: two from 440 columns on. With two the search takes a third
-    of the time and is refined on all columns; objects narrower than about eight columns may be lost."""
-    left_right_tolerance: float = 1.0
-    """Tolerance of the left-right check [pixels]."""
-    cross_check: bool = False
-    """Match a second time from right to left: twice the time, rejects half-occluded pixels."""
-    uniqueness_ratio: int = 15
-    """Required cost margin between the best and the second-best match [%]."""
-    texture_threshold: float = 1.0
-    """Minimum mean gradient between neighbouring columns of the search [grey values]; smoother areas are rejected. The
-    noise of a real camera alone gives 1 or 2: raise it there. With little noise 0.25 gives many more pixels."""
-    max_residual: float = 12.0
-    """Matches where the images differ by a larger standard deviation are rejected [grey values]; inf keeps all. For
-    averaged columns only."""
-    speckle_size: int = 60
-    """Smaller connected patches are rejected [pixels, of averaged rows]; 0 keeps all."""
-    speckle_range: float = 1.0
-    """Largest disparity step within a patch [pixels]."""
-    sigma: float = 0.2
-    """Standard deviation of a disparity [pixels]."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.min_depth < self.max_depth < math.inf:
-            raise InputError(f"depths from {self.min_depth} m to {self.max_depth} m; give 0 < min_depth < max_depth")
-        if not 0.0 < self.max_search_depth < math.inf:
-            raise InputError(f"max_search_depth is {self.max_search_depth} m; give a positive number")
-        if not (3 <= self.block_size <= 51 and self.block_size % 2 == 1):
-            raise InputError(f"block_size is {self.block_size} pixels; give an odd number from 3 to 51")
-        if not 0 <= self.row_step <= 8:
-            raise InputError(f"row_step is {self.row_step}; give 0 (automatic) to 8")
-        if self.column_step not in (0, 1, 2):
-            raise InputError(f"column_step is {self.column_step}; give 0 (automatic), 1 or 2")
-        for name in ("left_right_tolerance", "uniqueness_ratio", "texture_threshold", "speckle_size", "speckle_range"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"{name} is {getattr(self, name)}; give a number that is not negative")
-        if not self.max_residual > 0.0:
-            raise InputError(f"max_residual is {self.max_residual} grey values; give a positive number")
-        if not 0.0 < self.sigma < 10.0:
-            raise InputError(f"sigma is {self.sigma} pixels; give more than 0 and less than 10")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,20 +126,24 @@ class Matcher:
             values *= FIXED_POINT
             rejected = raw < self._lowest * 16
         else:
-            values, residuals = refined(left, right, raw, self._lowest, across)
+            values, residuals = refined(left, right, raw, self._lowest, across, self.settings.max_sigma)
             rejected = disagreeing(values, residuals, self.settings.max_residual)
         textured = 1.0
-        if self.settings.method is not Method.BM and self.settings.texture_threshold > 0.0:
-            smooth = smooth_areas(narrow, self.settings.texture_threshold, averaged=across > 1)
-            if across > 1:
-                smooth = self._widened(smooth, values.shape[1])
-            textured = 1.0 - float(np.count_nonzero(smooth)) / smooth.size
-            rejected |= smooth
+        if self.settings.method is not Method.BM:
+            gradients = mean_gradients(narrow, averaged=across > 1)
+            smooth = smooth_areas(gradients, self.texture_threshold)
+            # Noise alone may exceed a low threshold, and is not matched.
+            untextured = smooth_areas(gradients, max(self.texture_threshold, TEXTURE))
+            textured = 1.0 - float(np.count_nonzero(untextured)) / untextured.size
+            rejected |= self._widened(smooth, values.shape[1]) if across > 1 else smooth
         # What the right camera would see left of its image has no match. Blocks at the border resemble it most,
         # and smoothing carries their disparity on.
         rejected |= values > np.arange(values.shape[1], dtype=np.float32) - 2.0 * self.smear
         if valid is not None:
             rejected |= ~valid[: self._cropped].reshape(rejected.shape[0], self.row_step, -1).all(axis=1)
+        if across > 1 and math.isfinite(self.settings.max_sigma):
+            rejected |= np.isnan(values)
+            rejected |= unsupported(rejected)
         values[rejected] = np.nan
         highest = self.lowest + self.count
         return Disparity(values, self.lowest, highest, self.row_step, self.stereo, self.settings.sigma, textured)
@@ -213,6 +152,12 @@ class Matcher:
     def smear(self) -> int:
         """Width by which block matching smears an edge [pixels]."""
         return (self.settings.block_size // 2 + 1) * self.column_step
+
+    @property
+    def texture_threshold(self) -> float:
+        """Minimum mean gradient in use [grey values]."""
+        refined_search = self.column_step > 1 and self.settings.method is not Method.BM
+        return self.settings.texture_threshold or (REFINED_TEXTURE if refined_search else TEXTURE)
 
     def _make(self) -> Any:
         cv2, settings, across = opencv(), self.settings, self.column_step
@@ -223,7 +168,7 @@ class Matcher:
             matcher.setMinDisparity(self._lowest)
             matcher.setUniquenessRatio(int(settings.uniqueness_ratio))
             # BM sums the gradients over the block, after a filter that about quadruples them.
-            matcher.setTextureThreshold(int(4 * settings.texture_threshold * max(settings.block_size, 15)))
+            matcher.setTextureThreshold(int(4 * self.texture_threshold * max(settings.block_size, 15)))
             matcher.setSpeckleWindowSize(size)
             matcher.setSpeckleRange(16 * reach)
             matcher.setDisp12MaxDiff(differ)

@@ -7,7 +7,8 @@ gradients, so that the step is exact to second order, Benhimane & Malis 2004). A
 cancels.
 
 What remains of the residual shows whether the match is right: where two objects overlap, or one camera sees what the
-other does not, no disparity makes the images agree.
+other does not, no disparity makes the images agree. Its ratio to the gradients predicts the standard deviation of the
+disparity. In areas without texture both consist of noise, so that the prediction is large whatever the noise.
 """
 
 from __future__ import annotations
@@ -34,11 +35,18 @@ MIN_GRADIENT_VARIANCE = np.float32(1.0)
 """Minimum variance of the gradients in the window [grey values² per pixel²]."""
 MIN_PIXELS = np.float32(4.0)
 """Minimum number of valid pixels in the window."""
+ROUNDING = np.float32(0.4)
+"""Least variance of a residual [grey values²]: both images are rounded, twice where rows are averaged."""
 SUMS = 7
 
 
 def refined(
-    left: NDArray[np.uint8], right: NDArray[np.uint8], searched: NDArray[np.int16], lowest: int, step: int
+    left: NDArray[np.uint8],
+    right: NDArray[np.uint8],
+    searched: NDArray[np.int16],
+    lowest: int,
+    step: int,
+    max_sigma: float,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Disparities of every column, and how well the images agree there.
 
@@ -48,14 +56,15 @@ def refined(
         searched: Disparities on averaged columns [1/16 of their pixels], shape (rows, width // step).
         lowest: Smaller disparities are invalid [pixels of averaged columns].
         step: Columns of the images per averaged column.
+        max_sigma: Disparities with a larger standard deviation are rejected [pixels].
 
     Returns:
-        Disparities [pixels], NaN where the search has no result, and the standard deviations of the residual in the
-        windows [grey values]; both of shape (rows, width).
+        Disparities [pixels], NaN where the search has no result or it is rejected, and the standard deviations of the
+        residual in the windows [grey values]; both of shape (rows, width).
     """
     values, residuals = np.empty(left.shape, np.float32), np.zeros(left.shape, np.float32)
     _smooth(np.ascontiguousarray(searched), 16 * lowest, step, values)
-    _refine(left, right, values, residuals)
+    _refine(left, right, np.float32(max_sigma * max_sigma), values, residuals)
     return values, residuals
 
 
@@ -97,7 +106,7 @@ def _add_same(values, here, low, near, totals, counts):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _refine(left, right, values, residuals):  # type: ignore[no-untyped-def]
+def _refine(left, right, max_variance, values, residuals):  # type: ignore[no-untyped-def]
     rows, columns = left.shape
     # Of three rows: pixel count, sums of gradient, residual and their products, and count of ignored pixels.
     ring = np.zeros((3, SUMS, columns), np.float32)
@@ -114,7 +123,7 @@ def _refine(left, right, values, residuals):  # type: ignore[no-untyped-def]
             for u in range(columns):
                 window[k, u] += latest[k, u]
         if v > 0:
-            _move(window, values[v - 1], residuals[v - 1])
+            _move(window, max_variance, values[v - 1], residuals[v - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -146,7 +155,7 @@ def _compare(left, right, values, latest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _move(window, values, residuals):  # type: ignore[no-untyped-def]
+def _move(window, max_variance, values, residuals):  # type: ignore[no-untyped-def]
     """One row of the result, with running sums over the window."""
     columns = values.shape[0]
     n = s = d = ss = sd = dd = ignored = np.float32(0.0)
@@ -182,5 +191,8 @@ def _move(window, values, residuals):  # type: ignore[no-untyped-def]
             if abs(move) <= MAX_STEP:
                 values[u] += move
                 left_over = max(left_over - move * (np.float32(2.0) * both - move * slopes), np.float32(0.0))
-        total = left_over + ignored * MAX_RESIDUAL * MAX_RESIDUAL
-        residuals[u] = np.sqrt(total / (n + ignored))
+        variance = (left_over + ignored * MAX_RESIDUAL * MAX_RESIDUAL) / (n + ignored)
+        residuals[u] = np.sqrt(variance)
+        # The variance of a least-squares step is that of the residual by the sum of the squared gradients.
+        if variance + ROUNDING > max_variance * slopes:
+            values[u] = np.float32(np.nan)
