@@ -64,7 +64,8 @@ def test_a_law_that_raises_is_replaced_by_a_hold_and_the_cause_is_kept():
 @pytest.mark.parametrize("speed", [0.4, 1.0, 1.8])
 def test_fast_arm_stops_before_a_position_limit(speed):
     """Led by hand and let go: the elbow of the Panda flies towards its upper limit."""
-    rig = Rig.of("panda", ControllerSettings(law="gravity_compensation", guard=GuardSettings()))
+    guard = GuardSettings(velocity_jump=1.0)  # the test sets the velocity at once
+    rig = Rig.of("panda", ControllerSettings(law="gravity_compensation", guard=guard))
     limit = PANDA.limits.upper[3]
     rig.arm.q[3] = limit - 0.12 * speed - 0.03
     rig.run(0.05)
