@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +56,19 @@ def goal_of_client(rig: Rig) -> None:
     """Lets the client send its goal; the handle is in the client."""
     rig.target = rig.bot.away
     tell(rig.children[-1], "go")
+
+
+def stopped(node: str, seconds: float) -> Inject:
+    """SIGSTOP, and SIGCONT after a time."""
+
+    def inject(rig: Rig) -> float:
+        process, began = rig.process(node).process, time.monotonic()
+        process.send_signal(signal.SIGSTOP)
+        rig.peer.spin_for(seconds)
+        process.send_signal(signal.SIGCONT)
+        return began
+
+    return inject
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from .case import PHASES, Case, Inject, Prepare, goal_of_client, start_client
+from .case import PHASES, Case, Inject, Prepare, goal_of_client, start_client, stopped
 from .rig import Nodes, Rig
 from .world_faults import move
 
@@ -17,19 +17,6 @@ HEARTBEAT = 5.0
 """Time without heartbeats of a planner after which its motion is held, in simulation (docs/control.md) [s]."""
 CORES = 4
 """Processes that compute without end."""
-
-
-def stopped(node: str, seconds: float) -> Inject:
-    """SIGSTOP, and SIGCONT after a time."""
-
-    def inject(rig: Rig) -> float:
-        process, began = rig.process(node).process, time.monotonic()
-        process.send_signal(signal.SIGSTOP)
-        rig.peer.spin_for(seconds)
-        process.send_signal(signal.SIGCONT)
-        return began
-
-    return inject
 
 
 def slowed(node: str, seconds: float = 1.5) -> Inject:

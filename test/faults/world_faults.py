@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from typing import Any
 
@@ -17,7 +16,7 @@ from manipapy_core import lie
 from manipapy_ros.common.conversions import pose_from_matrix
 from ros_planner import move as move_goal
 
-from .case import Case, Expect, Inject, Prepare, Send, follow
+from .case import Case, Expect, Inject, Prepare, Send, follow, stopped
 from .judge import Obstacle, tips
 from .rig import Nodes, Rig
 
@@ -204,10 +203,10 @@ def cases_of_world() -> list[Case]:
         )  # fmt: skip
     planned = {"prepare": box_ahead(0.1), "send": move(velocity_scaling=0.3), "may_succeed": True, **world}
     replanning: tuple[tuple[str, Inject], ...] = (
-        ("collision_monitor stopped for 1.5 s", _signals("collision_monitor", 1.5)),
-        ("planner stopped for 1.5 s", _signals("planner", 1.5)),
-        ("controller stopped for 0.3 s", _signals("controller", 0.3)),
-        ("sim_bridge stopped for 0.3 s", _signals("sim_bridge", 0.3)),
+        ("collision_monitor stopped for 1.5 s", stopped("collision_monitor", 1.5)),
+        ("planner stopped for 1.5 s", stopped("planner", 1.5)),
+        ("controller stopped for 0.3 s", stopped("controller", 0.3)),
+        ("sim_bridge stopped for 0.3 s", stopped("sim_bridge", 0.3)),
     )
     cases += [
         Case(name, while_replanning(what), phase="replanning", seconds=6.0, **planned) for name, what in replanning
@@ -228,16 +227,3 @@ def cases_of_world() -> list[Case]:
                  phase, Nodes.WORLD, may_succeed=True)
         )  # fmt: skip
     return cases
-
-
-def _signals(node: str, seconds: float) -> Inject:
-    """SIGSTOP, and SIGCONT after a time."""
-
-    def inject(rig: Rig) -> float:
-        began = time.monotonic()
-        rig.process(node).process.send_signal(signal.SIGSTOP)
-        rig.peer.spin_for(seconds)
-        rig.process(node).process.send_signal(signal.SIGCONT)
-        return began
-
-    return inject
