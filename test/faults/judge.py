@@ -36,11 +36,14 @@ def beyond_braking(chain: Chain, truth: Truth, *, gentle: bool = False) -> float
     """Tip distance from the start of the record beyond that of an ideal stop [m].
 
     Args:
-        gentle: The stop is a requested one, with the accelerations of normal motion.
+        gentle: The stop is a requested one: on the path, so that all joints come to rest at the same time, with the
+            accelerations of normal motion.
     """
     limits = BrakingLimits.of(chain)
-    brake = limits.acceleration if gentle else limits.brake
     q, qd = truth.q[0], truth.qd[0]
+    brake, speed = limits.brake, np.maximum(np.abs(qd), 1e-9)
+    if gentle:
+        brake = speed / (speed / limits.acceleration).max()
     stop = np.abs(qd) / brake
     times = np.linspace(0.0, REACTION + float(stop.max()), 200)
     late = np.maximum(times - REACTION, 0.0)[:, None]

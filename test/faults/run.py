@@ -35,12 +35,12 @@ WAYS = {"start": 0.02, "cruise": 0.5, "near goal": 0.97, "replanning": 0.5}
 
 
 NOTES = (
-    "A stop is counted from the fault: 50 ms of reaction, then the braking of a hold, or that of normal motion where "
-    "the stop was requested. Where the documentation gives a time for the detection (0.5 s without a collision "
-    "forecast, 5 s without heartbeats of a planner, both in simulation), it is counted from there; for a box that "
-    "appears from 50 ms after the planner's answer, for a request from 20 ms after it was sent. `kept` is the smallest "
-    "exact distance from a box that the world knows; *went on* is an arm that reached its goal, or that was not "
-    "expected to stop at once.",
+    "A stop is counted from the fault: 50 ms of reaction, then the braking of a hold, or that of normal motion "
+    "where the stop was requested: on the path, where all joints stop together. Where the documentation gives a "
+    "time for the detection (0.5 s without a collision forecast, 5 s without heartbeats of a planner, both in "
+    "simulation), it is counted from there; for a box that appears from 50 ms after the planner's answer, for a "
+    "request from 20 ms after it was sent. `kept` is the smallest exact distance from a box that the world knows; "
+    "*went on* is an arm that reached its goal, or that was not expected to stop at once.",
 )
 
 
@@ -85,7 +85,7 @@ def play(made: Rig, case: Case) -> Row:
     bot = made.bot
     status = made.arm.status()
     if not made.at(bot.home) or status.verdict >= ControllerStatus.HOLD:
-        made.recover(bot.home)
+        assert made.recover(bot.home), "the arm does not come home"
     made.answers, made.target, answer = [], None, None
     try:
         case.prepare(made)

@@ -173,7 +173,7 @@ def activate(node: str) -> Prepare:
 
 def cases_of_arm() -> list[Case]:
     """Contacts with what nobody knows."""
-    contact = {"phase": "start", "expect": Expect.REST, "seconds": 5.0}
+    contact = {"phase": "start", "expect": Expect.REST, "seconds": 5.0, "restore": remove_obstacles}
     return [
         Case("motion into a box that nobody knows", now, spawned(box_ahead(0.1)), follow(), **contact),
         Case("fast motion into a box that nobody knows", now, spawned(box_ahead(0.1)), follow(1.5), **contact),
