@@ -176,7 +176,9 @@ def test_blocked_arm_stops_pushing():
 
 def test_a_slow_down_does_not_hide_a_hold():
     """The effort is clipped all the time (slow), and the arm drifts away (hold): the hold must win."""
-    settings = ControllerSettings(guard=GuardSettings(tracking_error=0.1, velocity_hold=50.0, velocity_slow=50.0))
+    settings = ControllerSettings(
+        guard=GuardSettings(tracking_error=0.1, velocity_hold=50.0, velocity_slow=50.0, velocity_jump=50.0)
+    )
     rig, mark = with_fault(push(4, 500.0), settings=settings)
     rig.run(2.0)
     assert held(rig).check in (Check.TRACKING, Check.POSITION)

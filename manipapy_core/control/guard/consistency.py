@@ -86,7 +86,7 @@ class Consistency:
         self._kernel: Any = consistency_kernel(n)
         self._jump = settings.velocity_jump * np.minimum(chain.limits.velocity, UNLIMITED)
         self._tolerance, self._when = np.array([settings.state_consistency]), np.zeros(3)
-        self._now, self._before = np.zeros(4 * n + 2), np.zeros(4 * n + 2)
+        self._now, self._before, self._older = (np.zeros(4 * n + 2) for _ in range(3))
         self._stamp = -np.inf
         self._changed_at, self._speed = -np.inf, 0.0
         """When positions have last changed [s], and how fast [rad/s or m/s]."""
@@ -107,15 +107,19 @@ class Consistency:
             return
         known = 0.0 < gap < MAX_GAP
         self._when[:] = (gap, 1.0 - gap / SLOW, max(1.0 - gap / FAST, 0.0)) if known else 0.0
-        found, before = self._before, self._now
+        found, before = self._older, self._now
         if not self._kernel(q, qd, before[: 4 * self._n], self._when, self._tolerance, self._jump, found):
             return
-        self._now, self._before, self._stamp = found, before, stamp
+        self._now, self._before, self._older, self._stamp = found, before, self._before, stamp
         self._repeats += 1
         if not known or found.item(MOVED) > 0.0:
             self._repeats = 0
             # A jump is no motion.
             self._changed_at, self._speed = stamp, found.item(MOVED) / gap if known and found.item(FAR) <= 0.0 else 0.0
+        if self._repeats == 1:
+            # A single step, as of an encoder at rest, is no motion; the velocities of the last state may be wrong.
+            measured = np.abs([row[self._n : 2 * self._n] for row in (before, self._older)]).max()
+            self._speed = min(self._speed, float(measured))
         self._stuck = self._speed * min(stamp - self._changed_at, MAX_STUCK) if self._repeats >= REPEATS else 0.0
         self.consistent = not known or (found.item(FAR) <= 0.0 and self._stuck <= STUCK)
         if not known:
