@@ -14,6 +14,7 @@ from .fused_tick import FusedTick, compile_fused_tick
 from .guard.checks import PASSED, Action, Check, Verdict
 from .guard.guard import Guard
 from .guard.hold import Hold
+from .guard.recent_motion import RecentMotion
 from .guard.speed_ahead import SpeedAhead
 from .laws.law import Law
 from .laws.registry import LawSwitcher, make_law
@@ -26,9 +27,11 @@ STREAM_PAUSE = 0.3
 """A hold ends with the next goal, but not with the next of a stream, unless the stream has paused this long [s]."""
 AT_REST = 0.01
 """Reference velocities below this are rest [rad/s or m/s]."""
+MAX_PAUSE = 0.1
+"""After a longer time without efforts the far side holds the arm by itself, and its motion is not predicted [s]."""
 NO_MEASUREMENT = (Check.FINITE, Check.FRESH, Check.SOURCE, Check.PLAUSIBLE)
 """Checks after whose failure there is no usable measurement."""
-NOT_BELIEVED = (Check.SOURCE, Check.PLAUSIBLE)
+NOT_ACCEPTED = (Check.SOURCE, Check.PLAUSIBLE)
 """Checks after whose failure the arm is braked by prediction, and nothing is sent from its rest on."""
 
 
@@ -51,6 +54,7 @@ class ControlPipeline:
         self.hold = Hold(chain, self.bounds, gravity=settings.gravity, payload=settings.payload)
         self.speed_ahead = SpeedAhead(chain, settings.guard, self.hold.model, settings.period)
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
+        self.recent = RecentMotion(n, self.settings.period)
         self._measured = State.at_rest(np.zeros(n))
         self.state = self._measured
         """Input of the law: measured or filtered; a buffer."""
@@ -130,6 +134,7 @@ class ControlPipeline:
         """Begins again with the next joint state, because it comes from another source; a stop stays."""
         self.seeded = self._predicting = self._silent = False
         self.guard.forget_state()
+        self.recent.clear()
 
     def reset(self) -> None:
         """Ends a hold or a stop."""
@@ -151,6 +156,8 @@ class ControlPipeline:
 
     def tick(self, now: float, q: Array, qd: Array, stamp: float, disputed: bool = False) -> bool:
         """Computes `tau`; False: nothing to send, before the first joint state or at rest without accepted ones."""
+        if not disputed:
+            self.guard.plausibility.consistency.observe(q, qd, stamp)
         if not disputed and self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
             return True
         guard, period = self.guard, self.settings.period
@@ -159,10 +166,14 @@ class ControlPipeline:
         verdict = guard.check_input(now, dt, q, qd, stamp, disputed=disputed)
         measured = verdict is PASSED or verdict.check not in NO_MEASUREMENT
         lost = not measured and (
-            verdict.action is Action.STOP
-            or (verdict.check in NOT_BELIEVED and guard.holding and self._predicting and self.hold.resting)
-            or (verdict.check in NOT_BELIEVED and self._silent)
+            # A prediction from the motion before would move an arm that the far side holds since its timeout.
+            self._silent
+            or (self.seeded and dt > MAX_PAUSE)
+            or (verdict.action is Action.STOP and verdict.check not in NOT_ACCEPTED)
+            or (verdict.check in NOT_ACCEPTED and guard.holding and self._predicting and self.hold.resting)
         )
+        if not measured and self.seeded and not guard.holding and guard.plausibility.contradiction:
+            self.recent.replay(self.hold)
         new = measured and stamp != self._stamp
         if new:
             before, self._measured = self._measured, guard.accept()
@@ -192,6 +203,7 @@ class ControlPipeline:
             np.copyto(self._friction, self.hold.friction_effort)
         self.tau, self._next = self._next, self.tau
         self.verdict, self._guard_speed = verdict, verdict.speed
+        self._record()
         # Efforts from prediction alone drift away from the real arm. From here on the far side must hold it by its own
         # sensors, which it does by its command timeout.
         return not lost
@@ -218,6 +230,7 @@ class ControlPipeline:
         self._measured = self.state = result.state
         self.hold.update(result.state)
         self.now, self._stamp = now, stamp
+        self._record()
         return True
 
     def _await_forecast(self, now: float) -> None:
@@ -245,6 +258,11 @@ class ControlPipeline:
         """Predicts the state under the efforts sent, without those that joint friction takes."""
         np.subtract(self.tau, self._friction, self._net)
         self.hold.predict(self._net, dt)
+
+    def _record(self) -> None:
+        """Keeps the state of this tick and its efforts, for a prediction that has to begin earlier."""
+        np.subtract(self.tau, self._friction, self._net)
+        self.recent.record(self.hold.state, self._net)
 
     def _seed(self) -> bool:
         """Starts from the measured state: an arm at rest is held, a moving arm is slowed down; False: it cannot be."""

@@ -20,7 +20,7 @@ from manipapy_msgs.srv import SetMode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from manipapy_core.control import Action, ArmController, ControllerBusy, GoalPhase, Status
+from manipapy_core.control import Action, ArmController, ControllerBusy, GoalPhase, Status, law_class
 from manipapy_core.errors import InputError
 from manipapy_core.model.arms import gravity_in_base
 from manipapy_core.model.chain import Chain
@@ -198,17 +198,19 @@ class ControllerNode(ManagedNode):
     def _add_mode(self, response: SetMode.Response) -> None:
         response.mode, response.law = str(self.values["mode"]), str(self.values["law"])
 
-    def _require_rest(self) -> None:
+    def _require_rest(self, what: str) -> None:
         status = self._thread.controller.status()
         if self.is_active and status.held is not None and status.held.action is Action.STOP:
-            raise InputError(f"the arm is stopped ({status.held.text}); reset it before changing the mode")
+            raise InputError(f"the arm is stopped ({status.held.text}); reset it before changing the {what}")
         if self.is_active and (status.goal is not None or status.phase is not GoalPhase.HOLDING):
-            raise InputError("the arm moves; let the goal end, or hold the arm, before changing the mode")
+            raise InputError(f"the arm moves; let the goal end, or hold the arm, before changing the {what}")
 
     def check_parameters(self, values: Values, changed: frozenset[str]) -> None:
-        """Refuse an invalid law, gain or payload, and a change of mode while the arm moves."""
+        """Refuse an invalid law, gain or payload; while the arm moves, another mode and a law that follows no goals."""
         if "mode" in changed and _mode(str(values["mode"])) is not self._thread.mode:
-            self._require_rest()
+            self._require_rest("mode")
+        if "law" in changed and not law_class(str(values["law"])).follows:
+            self._require_rest(f"law to {values['law']}, under which a moving arm coasts")
         payload_of(values)
         self._law.check(values, changed)
 

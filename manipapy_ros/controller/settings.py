@@ -68,6 +68,8 @@ PARAMETERS = (
           f"{HEARTBEAT_TIMEOUT}, simulated {SIMULATED_HEARTBEAT_TIMEOUT}", minimum=0.0, maximum=60.0),
     Param("guard.tracking_error", 0.25, "Distance from the reference that holds the arm [rad or m]",
           minimum=1e-3, maximum=10.0),
+    Param("guard.state_consistency", 0.006, "Tolerated difference between positions and the integral of velocities "
+          "[rad or m]", minimum=1e-4, maximum=10.0),
     Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
     Param("guard.late_hold", 0.05, "Time between ticks that holds the arm [s]", minimum=2e-3, maximum=10.0),
     Param("guard.brake_factor", 2.0, "Deceleration of a hold over that of normal motion", minimum=0.1, maximum=100.0),
@@ -139,6 +141,7 @@ def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
             state_stop_after=float(values["guard.state_stop_after"])
             or (SIMULATED_STOP_AFTER if simulated else STOP_AFTER),
             tracking_error=float(values["guard.tracking_error"]),
+            state_consistency=float(values["guard.state_consistency"]),
             late_slow=float(values["guard.late_slow"]),
             late_hold=float(values["guard.late_hold"]),
             brake_factor=float(values["guard.brake_factor"]),

@@ -114,7 +114,10 @@ def assert_alike(one: Status, other: Status) -> None:
 @pytest.fixture(params=sorted(ARMS))
 def twins(request):
     """Two controllers in mid-motion, which accept every joint state."""
-    twins = Twins(request.param, ControllerSettings(guard=GuardSettings(state_jump=10.0)))
+    twins = Twins(
+        request.param,
+        ControllerSettings(guard=GuardSettings(state_jump=10.0, state_consistency=100.0, velocity_jump=100.0)),
+    )
     return in_mid_motion(twins)
 
 

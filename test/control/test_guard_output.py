@@ -64,7 +64,8 @@ def test_a_law_that_raises_is_replaced_by_a_hold_and_the_cause_is_kept():
 @pytest.mark.parametrize("speed", [0.4, 1.0, 1.8])
 def test_fast_arm_stops_before_a_position_limit(speed):
     """Led by hand and let go: the elbow of the Panda flies towards its upper limit."""
-    rig = Rig.of("panda", ControllerSettings(law="gravity_compensation", guard=GuardSettings()))
+    guard = GuardSettings(velocity_jump=1.0)  # the test sets the velocity at once
+    rig = Rig.of("panda", ControllerSettings(law="gravity_compensation", guard=guard))
     limit = PANDA.limits.upper[3]
     rig.arm.q[3] = limit - 0.12 * speed - 0.03
     rig.run(0.05)
@@ -175,7 +176,9 @@ def test_blocked_arm_stops_pushing():
 
 def test_a_slow_down_does_not_hide_a_hold():
     """The effort is clipped all the time (slow), and the arm drifts away (hold): the hold must win."""
-    settings = ControllerSettings(guard=GuardSettings(tracking_error=0.1, velocity_hold=50.0, velocity_slow=50.0))
+    settings = ControllerSettings(
+        guard=GuardSettings(tracking_error=0.1, velocity_hold=50.0, velocity_slow=50.0, velocity_jump=50.0)
+    )
     rig, mark = with_fault(push(4, 500.0), settings=settings)
     rig.run(2.0)
     assert held(rig).check in (Check.TRACKING, Check.POSITION)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from control.arms import ARMS, AWAY, HOME, Rig, move
-from manipapy_core.control import Action, Check
+from manipapy_core.control import Action, Check, ControllerSettings, GuardSettings
 
 robots = pytest.mark.parametrize("robot", ARMS)
 STOP_TIME = 1.2
@@ -103,3 +103,78 @@ def test_a_new_source_is_accepted_at_once_and_a_stop_stays():
     assert rig.still_within(mark, 0.0), "it is held where it is, without a jerk"
     assert rig.controller.status().held.action is Action.STOP
     np.testing.assert_allclose(rig.arm.q, AWAY["ur5"], atol=1e-4)
+
+
+def repeated(velocities: float):
+    """A driver that hangs: its last positions with new stamps, and its velocities times a number."""
+    last: list = []
+
+    def measure(rig):
+        q, qd, stamp = rig.truth()
+        last[:] = last or [q.copy(), velocities * qd]
+        return *last, stamp
+
+    return measure
+
+
+CONTRADICTIONS = {
+    "repeated states": lambda: repeated(1.0),
+    "repeated positions": lambda: repeated(0.0),
+    "wrong sign": lambda: lambda rig: (rig.arm.q, -rig.arm.qd, rig.now),
+    "offset": lambda: lambda rig: (rig.arm.q, rig.arm.qd + 0.5, rig.now),
+}
+
+
+@robots
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_states_that_contradict_each_other_stop_the_arm(robot, kind):
+    rig, goal = moving(robot)
+    mark = rig.mark()
+    rig.measure = CONTRADICTIONS[kind]()
+    rig.run(1.5)
+    assert (np.abs(rig.qd[mark:]) < ARMS[robot].limits.velocity).all()
+    assert rig.still_within(mark, STOP_TIME)
+    assert rig.silence > 0.3, "nothing is sent once the arm rests"
+    held = rig.controller.status().held
+    assert (held.action, held.check) == (Action.STOP, Check.PLAUSIBLE)
+    assert "positions" in goal.outcome.text or "velocities" in goal.outcome.text
+    rig.measure = lambda rig: rig.truth()
+    rig.run(0.5)
+    assert rig.silence > 0.8, "an arm at rest does not show that its driver works again"
+    rig.controller.reset()
+    rig.run(0.1)
+    again = rig.controller.submit(move(ARMS[robot], HOME[robot], 3.0))
+    rig.run(3.5)
+    assert again.outcome.succeeded, again.outcome.text
+
+
+def test_noise_and_late_velocities_are_no_contradiction():
+    rig, goal = moving("ur5")
+    rng, earlier = np.random.default_rng(0), []
+
+    def measure(rig):
+        q, qd, stamp = rig.truth()
+        earlier.append(qd + rng.normal(0.0, 0.02, 6))
+        return q + rng.normal(0.0, 1e-4, 6), earlier[-min(3, len(earlier))], stamp
+
+    rig.measure = measure
+    rig.run(2.5)
+    assert goal.outcome.succeeded, goal.outcome.text
+
+
+def test_an_arm_that_the_far_side_has_held_is_not_moved_by_a_prediction():
+    """As in a simulation whose states stop: the loop does not tick for a while, and wakes up without a state."""
+    settings = ControllerSettings(guard=GuardSettings(state_hold_after=0.25, state_stop_after=1.0))
+    rig = Rig.of("ur5", settings).run(0.05)
+    rig.controller.submit(move(ARMS["ur5"], AWAY["ur5"], 2.0))
+    rig.run(1.0)
+    q, qd, stamp = (np.copy(part) for part in rig.truth())
+    tick = rig.controller.tick
+    rig.controller.tick = lambda *_: None  # type: ignore[method-assign]
+    rig.run(0.26)
+    rig.controller.tick = tick  # type: ignore[method-assign]
+    rig.measure = lambda rig: (q, qd, float(stamp))
+    mark = rig.mark()
+    rig.run(0.5)
+    assert rig.still_within(mark, 0.1), "the drives have stopped it"
+    assert rig.controller.status().held.check is Check.FRESH

@@ -1,8 +1,8 @@
-"""A rig for faults: bridge and controller as processes, and the truth that the bridge records at every step."""
+"""A rig for faults: nodes as processes, and the truth that the bridge records at every step."""
 
 from __future__ import annotations
 
-import functools
+import enum
 import os
 import subprocess
 import sys
@@ -21,56 +21,28 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 import ros_arm
-from manipapy_core import Robot, kinematics
-from manipapy_core.model.chain import Chain
-from manipapy_core.trajectory import BrakingLimits
 from manipapy_ros.client.session import destroy_node
 from manipapy_ros.sim_bridge.truth_log import Truth, read_truth
 from ros.conftest import NodeProcess, Peer, node_processes
 from ros.suites import free_domain, ros_environment
 
-REACTION = 0.05
-"""Time before an arm must begin to brake [s]: more than twice the command timeout of the drives."""
-AT_REST = 0.01
-"""[rad/s or m/s]"""
+from .bots import BOTS, UR5, Bot
+
+__all__ = ["BOTS", "UR5", "Bot", "HeldBefore", "Nodes", "Rig", "rig"]
+RAW_STATES = "joint_states_raw"
+"""Topic of the bridge where a relay passes joint states on."""
 
 
-@dataclass(frozen=True, eq=False)
-class Bot:
-    """A robot of the rig: where it starts and where it moves to."""
+class Nodes(enum.Enum):
+    """Processes of a rig."""
 
-    name: str
-    base: str
-    tip: str
-    joints: tuple[str, ...]
-    home: np.ndarray
-    away: np.ndarray
-
-    @functools.cached_property
-    def chain(self) -> Chain:
-        return Robot.from_urdf(self.name).chain(self.base, self.tip)
+    WORLD = "bridge, controller, planner and collision_monitor, whose forecasts are required"
+    RELAY = "bridge and controller, with a process between them that can spoil joint states"
+    ARM = "bridge and controller"
 
 
-UR5 = Bot(
-    "ur5",
-    "base_link",
-    "tool0",
-    ros_arm.JOINTS,
-    ros_arm.HOME,
-    ros_arm.HOME + np.array([1.2, 0.5, -0.7, 0.5, 0.4, -0.9]),
-)
-
-
-PANDA_HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-PANDA = Bot(
-    "panda",
-    "panda_link0",
-    "panda_hand_tcp",
-    tuple(f"panda_joint{number}" for number in range(1, 8)),
-    PANDA_HOME,
-    PANDA_HOME + np.array([1.2, 0.4, 0.5, 0.6, -0.6, 0.5, -0.8]),
-)
-BOTS = {bot.name: bot for bot in (UR5, PANDA)}
+class HeldBefore(AssertionError):
+    """The arm was held on its way to the phase, as by a machine that is late."""
 
 
 @dataclass(eq=False)
@@ -83,9 +55,17 @@ class Rig:
     log: Path
     namespace: str
     start: Callable[..., NodeProcess]
-    bridge_arguments: Sequence[str] = ()
-    controller_arguments: Sequence[str] = ()
+    arguments: dict[str, Sequence[str]]
+    """Of each node, for a restart."""
+    others: dict[str, NodeProcess] = field(default_factory=dict)
+    """Nodes beside bridge and controller."""
     children: list[subprocess.Popen] = field(default_factory=list)
+    target: np.ndarray | None = None
+    """Goal of the present motion [rad], shape (n,)."""
+    answers: list[str] = field(default_factory=list)
+    """Reasons in the answers to requests of the present case."""
+    objects: Any = None
+    """What the present case has put into the way (world_faults.py)."""
 
     def truth(self) -> Truth:
         """Everything so far."""
@@ -103,19 +83,21 @@ class Rig:
         which = [names.index(name) for name in self.bot.joints]
         return numbers[2 : 2 + len(names)][which], numbers[2 + len(names) :][which]
 
-    def rogue(self, *arguments: str) -> subprocess.Popen:
-        """Starts a rogue; it prints a line when it is ready, and publishes from the first line of its input on."""
-        command = [sys.executable, "-m", "faults.rogue", *arguments, "--namespace", self.namespace]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-        self.children.append(process)
-        return process
-
     def truth_since(self, wall: float) -> Truth:
         """The motion of the arm's joints from a monotonic time on [s]; of a new simulation, all of it."""
         found = self.truth().since(wall)
         which = [found.joint_names.index(name) for name in self.bot.joints]
         return Truth(self.bot.joints, found.time, found.wall, found.q[:, which], found.qd[:, which])
+
+    def child(self, module: str, *arguments: str) -> subprocess.Popen:
+        """Starts a process of this package, which is told by lines what to do."""
+        command = [sys.executable, "-m", f"faults.{module}", *arguments, "--namespace", self.namespace]
+        self.children.append(subprocess.Popen(command, **_with_pipes()))
+        return self.children[-1]
+
+    def rogue(self, *arguments: str) -> subprocess.Popen:
+        """Starts a rogue; it prints a line when it is ready, and publishes from the first line of its input on."""
+        return self.child("rogue", *arguments)
 
     def prepare(self, *arguments: str) -> None:
         """Starts a rogue and waits until it is ready."""
@@ -123,42 +105,57 @@ class Rig:
 
     def release(self) -> float:
         """Lets the last rogue publish; the monotonic time of its first message [s]."""
-        rogue = self.children[-1]
-        rogue.stdin.write("go\n")
-        rogue.stdin.flush()
-        return float(rogue.stdout.readline())
+        return tell(self.children[-1], "go")
 
     def process(self, name: str) -> NodeProcess:
         """The running node of a name."""
-        return self.arm.bridge if name == "sim_bridge" else self.arm.controller
+        return {"sim_bridge": self.arm.bridge, "controller": self.arm.controller, **self.others}[name]
 
     def restart(self, name: str) -> None:
         """Starts a node again after its end."""
+        made = self.start(name, *self.arguments[name], namespace=self.namespace)
         if name == "sim_bridge":
-            self.arm.bridge = self.start(name, *self.bridge_arguments, namespace=self.namespace)
+            self.arm.bridge = made
+        elif name == "controller":
+            self.arm.controller = made
         else:
-            self.arm.controller = self.start(name, *self.controller_arguments, namespace=self.namespace)
-        ros_arm.bring_up(self.peer, self.process(name))
+            self.others[name] = made
+        ros_arm.bring_up(self.peer, made)
+
+    @property
+    def nodes(self) -> list[NodeProcess]:
+        return [self.arm.controller, self.arm.bridge, *self.others.values()]
 
     @property
     def alive(self) -> bool:
-        return self.arm.bridge.is_running and self.arm.controller.is_running
+        return all(node.is_running for node in self.nodes)
 
     def said(self) -> list[str]:
-        """Warnings and errors of both nodes in the order of their time."""
-        lines = (self.arm.controller.printed + "\n" + self.arm.bridge.printed).splitlines()
+        """Warnings and errors of all nodes in the order of their time."""
+        lines = "\n".join(node.printed for node in self.nodes).splitlines()
         found = [line for line in lines if line.startswith(("[WARN]", "[ERROR]"))]
         return sorted(found, key=lambda line: line.partition("] [")[2])
 
-    def outcome(self, handle: Any) -> tuple[int, str] | None:
-        """Status and text of a goal; None if it has not ended, as after the death of the controller."""
-        if handle is None:
+    def outcome(self, answer: Any) -> tuple[int, str] | None:
+        """Status and text of a goal; None if it has not ended, as after the death of the controller.
+
+        Args:
+            answer: Of `get_result_async`, called as soon as the goal was accepted, as clients do; None: no goal.
+        """
+        if answer is None:
             return None
-        answer = handle.get_result_async()
         end = time.monotonic() + 3.0
         while not answer.done() and time.monotonic() < end:
             self.peer.spin_for(0.05)
-        return (answer.result().status, answer.result().result.error_string) if answer.done() else None
+        if not answer.done():
+            return None
+        result = answer.result().result
+        return answer.result().status, result.error_string if hasattr(result, "error_string") else result.text
+
+    def at(self, q: np.ndarray) -> bool:
+        """Whether the arm is at rest in a configuration."""
+        now, speed = self.newest()
+        return bool(np.abs(now - q).max() < 0.005 and np.abs(speed).max() < 0.01)
 
     def recover(self, q: np.ndarray) -> bool:
         """Whether the arm moves to a configuration, after a reset, without any restart."""
@@ -173,10 +170,12 @@ class Rig:
         return False
 
     def wait_until_on_the_way(self, share: float) -> None:
-        """Until the first joint has gone this share of its way."""
-        bot, end = self.bot, time.monotonic() + 30.0
-        while (self.newest()[0][0] - bot.home[0]) / (bot.away[0] - bot.home[0]) < share:
-            assert time.monotonic() < end, "the arm does not move"
+        """Until the arm has gone this share of its way."""
+        home, end = self.bot.home, time.monotonic() + 10.0
+        way = (self.bot.away if self.target is None else self.target) - home
+        while (self.newest()[0] - home) @ way / (way @ way) < share:
+            if time.monotonic() > end:
+                raise HeldBefore("the arm does not move")
             self.peer.spin_for(0.005)
 
     def wait_until_moving(self, speed: float = 0.3) -> None:
@@ -187,8 +186,25 @@ class Rig:
             self.peer.spin_for(0.005)
 
 
+def tell(child: subprocess.Popen, line: str) -> float:
+    """Tells a process what to do; the monotonic time at which it began [s]."""
+    child.stdin.write(line + "\n")
+    child.stdin.flush()
+    return float(child.stdout.readline())
+
+
+def _with_pipes() -> dict[str, Any]:
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    return {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+        "env": {**os.environ, "PYTHONPATH": path},
+    }
+
+
 @contextmanager
-def rig(bot: Bot = UR5, namespace: str = "/rig") -> Iterator[Rig]:
+def rig(bot: Bot = UR5, namespace: str = "/rig", nodes: Nodes = Nodes.ARM) -> Iterator[Rig]:
     """An arm in effort mode."""
     with TemporaryDirectory() as folder, free_domain() as domain, ros_environment(domain):
         context = Context()
@@ -197,15 +213,27 @@ def rig(bot: Bot = UR5, namespace: str = "/rig") -> Iterator[Rig]:
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
         peer, log = Peer(node, executor), Path(folder) / "truth"
+        children: list[subprocess.Popen] = []
         with node_processes() as start:
             robot = ("robot", bot.name), ("base_link", bot.base), ("tip_link", bot.tip)
             common = [word for name, value in robot for word in ("-p", f"{name}:={value}")]
-            start_at = f"initial_positions:={[float(value) for value in bot.home]}"
-            bridge = ["-p", start_at, "-p", f"truth_log:={log}", *common]
-            controller = ["-p", "use_sim_time:=true", "-r", "/clock:=clock", *common]
-            arm = ros_arm.Arm(peer, start, namespace, bridge, common)
-            made = Rig(bot, peer, arm, log, namespace, start, bridge, controller)
+            follower = ["-p", "use_sim_time:=true", "-r", "/clock:=clock", *common]
+            home = f"initial_positions:={[float(value) for value in bot.home]}"
+            bridge, controller = ["-p", home, "-p", f"truth_log:={log}", *common], common
+            if nodes is Nodes.RELAY:
+                bridge += ["-r", f"joint_states:={RAW_STATES}", "-p", "patience:=0.05"]
+                command = [sys.executable, "-m", "faults.relay", "--namespace", namespace, "--source", RAW_STATES]
+                children.append(subprocess.Popen(command, **_with_pipes()))
+            if nodes is Nodes.WORLD:
+                controller = [*common, "-p", "collision_forecast:=require"]
+            arm = ros_arm.Arm(peer, start, namespace, bridge, controller)
+            arguments = {"sim_bridge": bridge, "controller": [*follower, *controller[len(common) :]]}
+            made = Rig(bot, peer, arm, log, namespace, start, arguments, children=children)
             try:
+                if nodes is Nodes.WORLD:
+                    for name in ("planner", "collision_monitor"):
+                        made.arguments[name] = follower
+                        made.restart(name)
                 yield made
             finally:
                 for child in made.children:
@@ -214,26 +242,3 @@ def rig(bot: Bot = UR5, namespace: str = "/rig") -> Iterator[Rig]:
         executor.shutdown()
         destroy_node(node)
         rclpy.shutdown(context=context)
-
-
-def peak_ratio(chain: Chain, truth: Truth) -> float:
-    """Largest speed over its limit."""
-    return float((np.abs(truth.qd) / chain.limits.velocity).max())
-
-
-def beyond_braking(chain: Chain, truth: Truth) -> float:
-    """Tip distance from the start of the record beyond that of an ideal stop [m]."""
-    limits = BrakingLimits.of(chain)
-    q, qd = truth.q[0], truth.qd[0]
-    stop = np.abs(qd) / limits.brake
-    times = np.linspace(0.0, REACTION + float(stop.max()), 200)
-    late = np.maximum(times - REACTION, 0.0)[:, None]
-    t = np.minimum(late, stop)
-    path = q + qd * np.minimum(times, REACTION)[:, None] + np.sign(qd) * (np.abs(qd) * t - 0.5 * limits.brake * t * t)
-    allowed = np.linalg.norm(tips(chain, path) - tips(chain, path[:1]), axis=1).max()
-    return float(np.linalg.norm(tips(chain, truth.q) - tips(chain, truth.q[:1]), axis=1).max() - allowed)
-
-
-def tips(chain: Chain, q: np.ndarray) -> np.ndarray:
-    """Tip positions [m], shape (..., 3)."""
-    return kinematics.forward(chain, q)[..., :3, 3]

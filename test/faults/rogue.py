@@ -1,7 +1,8 @@
-"""A process that publishes what it should not: joint states or efforts beside those of the suite.
+"""A process that publishes what it should not: joint states, efforts or time beside those of the suite.
 
 python -m faults.rogue states --kind zeros --rate 10 --stamps sim --joints a,b,c
 python -m faults.rogue efforts --amount 150 --rate 1000 --count 6
+python -m faults.rogue clock --rate 10
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 import rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -96,14 +98,39 @@ class EffortRogue:
         self._publisher.publish(message)
 
 
+class ClockRogue:
+    """Publishes times that jump forward and back."""
+
+    def __init__(self, node: Node, options: argparse.Namespace):
+        self._publisher, self._sent = node.create_publisher(Clock, "clock", 1), 0
+        self.sent = 0.0
+        """Monotonic time of the last message [s]."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether nodes listen."""
+        return self._publisher.get_subscription_count() > 0
+
+    def publish(self) -> None:
+        """One message."""
+        self._sent += 1
+        message = Clock()
+        message.clock.sec = 10_000 if self._sent % 2 else 1
+        self.sent = time.monotonic()
+        self._publisher.publish(message)
+
+
 def _seconds(state: JointState) -> float:
     return float(state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec)
+
+
+ROGUES = {"states": StateRogue, "efforts": EffortRogue, "clock": ClockRogue}
 
 
 def main() -> None:
     """Publishes, from the first line of the input on, until the time is over."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("states", "efforts"))
+    parser.add_argument("what", choices=tuple(ROGUES))
     parser.add_argument("--kind", default="zeros", choices=("zeros", "offset", "stale", "frozen", "nan"))
     parser.add_argument("--mode", default="effort")
     parser.add_argument("--rate", type=float, default=10.0)
@@ -117,7 +144,7 @@ def main() -> None:
     options = parser.parse_args()
     rclpy.init(args=[])
     node = Node(options.name, namespace=options.namespace)
-    rogue = StateRogue(node, options) if options.what == "states" else EffortRogue(node, options)
+    rogue = ROGUES[options.what](node, options)
     # Discovery first: what nobody receives yet is not counted.
     end = time.monotonic() + 1.0
     while time.monotonic() < end or not rogue.ready:

@@ -16,18 +16,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from manipapy_msgs.msg import ControllerStatus
 
 from ros_arm import SUCCEEDED
 
-from .cases import Case, all_cases
-from .rig import AT_REST, BOTS, Rig, beyond_braking, peak_ratio, rig
+from .case import Case, Expect
+from .cases import all_cases
+from .judge import after, beyond_braking, peak_ratio, rest_time, rests_at_end
+from .rig import BOTS, HeldBefore, Nodes, Rig, rig
+from .world_faults import remove_obstacles
 
 MAX_SPEED, MAX_BEYOND = 1.05, 5e-3
 """Bars: share of the velocity limit, and tip distance beyond that of a stop [m]."""
 TABLE = Path(__file__).parents[2] / "docs" / "faults.md"
 RESULTS = Path(__file__).parents[2] / "build" / "faults.json"
-WAYS = {"start": 0.02, "cruise": 0.5, "near goal": 0.97}
+WAYS = {"start": 0.02, "cruise": 0.5, "near goal": 0.97, "replanning": 0.5}
 """Share of the way on which a phase begins."""
+
+
+NOTES = (
+    "A stop is counted from the fault: 50 ms of reaction, then the braking of a hold, or that of normal motion "
+    "where the stop was requested: on the path, where all joints stop together. Where the documentation gives a "
+    "time for the detection (0.5 s without a collision forecast, 5 s without heartbeats of a planner, both in "
+    "simulation), it is counted from there; for a box that appears from 50 ms after the planner's answer, for a "
+    "request from 20 ms after it was sent. `kept` is the smallest exact distance from a box that the world knows; "
+    "*went on* is an arm that reached its goal, or that was not expected to stop at once.",
+)
 
 
 @dataclass(frozen=True)
@@ -40,44 +54,81 @@ class Row:
     peak: float
     """Largest speed over its limit."""
     beyond: float
-    """Tip distance beyond that of a stop [m]; NaN if the arm went on to its goal."""
+    """Tip distance beyond that of a stop [m]; NaN if no stop was expected, or the arm went on to its goal."""
     rest: float
     """From the fault to rest, in simulated time [s]."""
     recovered: bool
     """Whether the next motion succeeded."""
     reason: str
+    kept: float = math.nan
+    """Smallest distance from an obstacle that must not be touched [m]."""
+    at_rest: bool = True
+    """Whether an arm that must come to rest did."""
 
     @property
     def passed(self) -> bool:
-        return self.peak <= MAX_SPEED and not self.beyond > MAX_BEYOND and self.recovered and bool(self.reason)
+        moved = self.peak <= MAX_SPEED and not self.beyond > MAX_BEYOND and not self.kept <= 0.0
+        return moved and self.at_rest and self.recovered and bool(self.reason)
+
+    @property
+    def measured(self) -> str:
+        """What the arm did instead of a perfect stop."""
+        if not math.isnan(self.kept):
+            return f"kept {1e3 * self.kept:.1f}"
+        if not math.isnan(self.beyond):
+            return f"{1e3 * max(self.beyond, 0.0):.1f}"
+        return "went on"
 
 
 def play(made: Rig, case: Case) -> Row:
     """Brings the arm into the phase, injects the fault and looks at the physics."""
-    arm, bot = made.arm, made.bot
-    made.recover(bot.home)
-    case.prepare(made)
-    handle = None
-    if case.phase != "holding":
-        handle = arm.send(arm.goal(bot.away, seconds=3.0, names=bot.joints))
-        made.wait_until_on_the_way(WAYS[case.phase])
-    said_before = set(made.said())
-    began = case.inject(made)
-    made.peer.spin_for(case.seconds)
-    truth = made.truth_since(began)
-    reason = [line for line in made.said() if line not in said_before]
-    outcome = made.outcome(handle)
-    arrived = outcome is not None and outcome[0] == SUCCEEDED
-    if outcome is not None and not arrived and outcome[1]:
-        reason = [outcome[1], *reason]
-    moving = np.abs(truth.qd).max(axis=1) > AT_REST
-    rest = float(truth.time[moving][-1] - truth.time[0]) if moving.any() else 0.0
-    recovered = made.recover(bot.home)
-    beyond = math.nan if arrived and case.may_succeed else beyond_braking(bot.chain, truth)
-    words = reason[0] if reason else ("the motion was not disturbed" if arrived else "")
-    if not words and case.phase == "holding" and case.may_succeed:
-        words = "the arm was not disturbed"
-    return Row(bot.name, case.name, case.phase, peak_ratio(bot.chain, truth), beyond, rest, recovered, words)
+    bot = made.bot
+    status = made.arm.status()
+    if not made.at(bot.home) or status.verdict >= ControllerStatus.HOLD:
+        assert made.recover(bot.home), "the arm does not come home"
+    made.answers, made.target, answer = [], None, None
+    try:
+        case.prepare(made)
+        said_before = set(made.said())
+        if case.phase != "holding":
+            handle = case.send(made)
+            answer = None if handle is None else handle.get_result_async()
+            if case.phase in WAYS:
+                made.wait_until_on_the_way(WAYS[case.phase])
+        began = case.inject(made)
+        made.peer.spin_for(case.seconds)
+        truth = made.truth_since(began)
+        outcome = made.outcome(answer)
+        lines = [line for line in made.said() if line not in said_before]
+        arrived = outcome is not None and outcome[0] == SUCCEEDED
+        if outcome is None and made.target is not None:  # the goal is that of another client, or its node has died
+            arrived = bool(np.abs(truth.q[-1] - made.target).max() < 0.01)
+        failed = [outcome[1]] if outcome is not None and not arrived and outcome[1] else []
+        kept = made.objects.kept(truth) if case.expect is Expect.CLEAR else math.nan
+        case.restore(made)
+        if case.may_succeed:
+            remove_obstacles(made)  # the arm may be on the other side of it, and the way home is a blind trajectory
+        recovered = made.recover(bot.home)
+    finally:
+        remove_obstacles(made)
+    beyond = math.nan
+    if case.expect in (Expect.STOP, Expect.STOP_GENTLY) and not (arrived and case.may_succeed):
+        gentle = case.expect is Expect.STOP_GENTLY
+        beyond = beyond_braking(bot.chain, after(truth, case.detection), gentle=gentle)
+    at_rest = rests_at_end(truth) if case.expect is Expect.REST else True
+    peak, rest = peak_ratio(bot.chain, truth), rest_time(truth)
+    words = reason([*failed, *lines, *made.answers], case, arrived)
+    return Row(bot.name, case.name, case.phase, peak, beyond, rest, recovered, words, kept, at_rest)
+
+
+def reason(texts: list[str], case: Case, arrived: bool) -> str:
+    """What the suite said of a fault; empty if it said nothing although the arm did not do what it was told."""
+    found = [text for text in texts if text]
+    if found:
+        return found[0]
+    if arrived:
+        return "the motion was not disturbed"
+    return "the arm was not disturbed" if case.phase == "holding" and case.may_succeed else ""
 
 
 def key(row: Row) -> tuple[str, str, str]:
@@ -95,6 +146,13 @@ def table(rows: list[Row], planned: int) -> str:
     fastest = max((row.peak for row in rows if row.peak == row.peak), default=0.0)
     farthest = max((row.beyond for row in rows if row.beyond == row.beyond), default=0.0)
     recovered = sum(row.recovered for row in rows)
+    silent = ", all said why" if all(row.reason for row in rows) else ""
+    distances = [row.kept for row in rows if row.kept == row.kept]
+    kept = (
+        f" Obstacles that had to be kept clear of were never nearer than {1e3 * min(distances):.1f} mm."
+        if distances
+        else ""
+    )
     lines = [
         "# Faults",
         "",
@@ -104,19 +162,51 @@ def table(rows: list[Row], planned: int) -> str:
         f"{len(rows)} of {planned} cases were run, {passed} of them are within the bars: largest speed "
         f"{100 * fastest:.0f} % of its limit (bar "
         f"{100 * MAX_SPEED:.0f} %), at most {1e3 * max(farthest, 0.0):.1f} mm at the tip beyond a stop (bar "
-        f"{1e3 * MAX_BEYOND:.0f} mm), {recovered} recovered without a restart of the suite.",
+        f"{1e3 * MAX_BEYOND:.0f} mm), {recovered} recovered without a restart of the suite{silent}.{kept}",
+        "",
+        *NOTES,
         "",
         "| robot | fault | phase | speed [% of limit] | beyond a stop [mm] | to rest [s] | recovered | said | |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        beyond = "went on" if row.beyond != row.beyond else f"{1e3 * max(row.beyond, 0.0):.1f}"
         said = row.reason.partition("]: ")[2] or row.reason
         lines.append(
-            f"| {row.robot} | {row.name} | {row.phase} | {100 * row.peak:.0f} | {beyond} | {row.rest:.2f} | "
+            f"| {row.robot} | {row.name} | {row.phase} | {100 * row.peak:.0f} | {row.measured} | {row.rest:.2f} | "
             f"{'yes' if row.recovered else 'no'} | {said[:110].replace('|', '/')} | {'' if row.passed else 'FAILED'} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def attempt(made: Rig, case: Case) -> Row:
+    """Plays a case and prints what came of it; a case that could not be played has no speed."""
+    began = time.monotonic()
+    try:
+        try:
+            row = play(made, case)
+        except HeldBefore:  # there has been no fault yet
+            row = play(made, case)
+    except AssertionError as failed:
+        row = Row(
+            made.bot.name, case.name, case.phase, math.nan, math.nan, math.nan, False, f"not played: {failed}"[:200]
+        )
+    print(
+        f"{'ok    ' if row.passed else 'FAILED'} {row.robot}: {row.name}, {row.phase}: {100 * row.peak:.0f} %, "
+        f"{row.measured} mm, {row.rest:.2f} s{'' if row.recovered else ', not recovered'}"
+        f"{'' if row.at_rest else ', not at rest'} [{time.monotonic() - began:.1f} s]; {row.reason[:150]}",
+        flush=True,
+    )
+    return row
+
+
+def keep(kept: dict[tuple[str, str, str], Row], rows: list[Row]) -> None:
+    """Adds rows to those kept, and writes results and table."""
+    kept |= {key(row): row for row in rows}
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps([asdict(row) for row in kept.values()]), encoding="utf-8")
+    order = {(name, case.name, case.phase): k for k, (name, case) in enumerate(product(BOTS, all_cases()))}
+    known = sorted((row for row in kept.values() if key(row) in order), key=lambda row: order[key(row)])
+    TABLE.write_text(table(known, len(order)), encoding="utf-8")
 
 
 def main() -> int:
@@ -132,36 +222,18 @@ def main() -> int:
     if not options.resume and not options.only:
         kept = {}
     end = time.monotonic() + options.seconds
-    for name in options.robots.split(","):
-        cases = [case for case in all_cases() if options.only in case.name]
+    for name, nodes in product(options.robots.split(","), Nodes):
+        cases = [case for case in all_cases() if options.only in case.name and case.nodes is nodes]
         if options.resume:
             done = {found for found, row in kept.items() if row.passed}
             cases = [case for case in cases if (name, case.name, case.phase) not in done]
         while cases and time.monotonic() < end:
-            with rig(BOTS[name]) as made:
+            with rig(BOTS[name], nodes=nodes) as made:
                 while cases and time.monotonic() < end and made.alive:
-                    case = cases.pop(0)
-                    try:
-                        rows.append(play(made, case))
-                    except AssertionError as failed:
-                        rows.append(
-                            Row(name, case.name, case.phase, math.nan, math.nan, math.nan, False, str(failed)[:100])
-                        )
-                        print(f"{name}: {case.name}, {case.phase}: {failed}", flush=True)
+                    rows.append(attempt(made, cases.pop(0)))
+                    keep(kept, rows[-1:])
+                    if math.isnan(rows[-1].peak):
                         break  # with new processes
-                    row = rows[-1]
-                    print(
-                        f"{'ok    ' if row.passed else 'FAILED'} {name}: {case.name}, {case.phase}: "
-                        f"{100 * row.peak:.0f} %, {1e3 * row.beyond:.1f} mm, {row.rest:.2f} s; {row.reason[:150]}",
-                        flush=True,
-                    )
-    if rows:
-        kept |= {key(row): row for row in rows}
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps([asdict(row) for row in kept.values()]), encoding="utf-8")
-        order = {(name, case.name, case.phase): k for k, (name, case) in enumerate(product(BOTS, all_cases()))}
-        known = sorted((row for row in kept.values() if key(row) in order), key=lambda row: order[key(row)])
-        TABLE.write_text(table(known, len(order)), encoding="utf-8")
     print(f"{sum(row.passed for row in rows)} of {len(rows)} passed")
     return 0 if all(row.passed for row in rows) else 1
 

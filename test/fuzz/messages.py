@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from faults.rig import UR5, Rig, peak_ratio, rig
+from faults.judge import peak_ratio
+from faults.rig import UR5, Rig, rig
 from ros.conftest import NodeProcess
 from ros_arm import bring_up
 

@@ -138,6 +138,14 @@ def test_gravity_compensation_does_not_take_goals(arm):
     assert "gravity_compensation" in result.error_string
 
 
+def test_a_law_under_which_a_moving_arm_coasts_is_refused(arm):
+    handle = arm.send(arm.goal(AWAY))
+    arm.states.wait_until_moving()
+    refused = arm.set(law="gravity_compensation")
+    assert not refused.successful and "coasts" in refused.reason
+    assert arm.outcome(handle)[0] == SUCCEEDED
+
+
 def test_half_speed_takes_twice_as_long(arm):
     assert arm.set(speed=0.5).successful
     began = stamp_of(arm.states.next())

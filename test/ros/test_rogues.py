@@ -11,7 +11,8 @@ pytest.importorskip("mujoco", reason="the simulation needs MuJoCo: pip install '
 
 from manipapy_msgs.msg import ControllerStatus
 
-from faults.rig import UR5, Rig, peak_ratio, rig
+from faults.judge import peak_ratio
+from faults.rig import UR5, Rig, rig
 from ros_arm import ABORTED, SUCCEEDED
 
 STATES = {

@@ -90,6 +90,11 @@ class GuardSettings:
     state_jump: float = 0.01
     """Step between two joint states that is always plausible [rad or m]; `velocity_hold` times the velocity limit is
     added for the time between them."""
+    state_consistency: float = 0.006
+    """Difference between measured positions and the integral of measured velocities, over a quarter of a second, that
+    is always plausible [rad or m]."""
+    velocity_jump: float = 0.3
+    """Step between two measured velocities that is always plausible, as a share of the velocity limit."""
     accept_after: float = 0.25
     """How long joint states must be plausible after one that was not, before they are accepted again [s]."""
     clock_ahead: float = 0.01

@@ -111,6 +111,8 @@ class Guard:
         self.held = None
         self._rate_exceeded = 0.0
         self._stamp = -np.inf
+        if self.plausibility.contradiction:
+            self.plausibility.reset()
 
     def forget_state(self) -> None:
         """Compares the next joint state with none before, because it comes from another source."""
@@ -148,7 +150,8 @@ class Guard:
         if not (plausible.accepted if stamp == self._stamp else plausible.check(q, qd, stamp)):
             j, unit = plausible.joint, self._units[plausible.joint] + ("/s" if plausible.per_second else "")
             amount, limit = plausible.amount, plausible.limit
-            return self._of_joint(j, Action.HOLD, Check.PLAUSIBLE, plausible.what, amount, limit, unit)
+            action = Action.STOP if plausible.contradiction else Action.HOLD
+            return self._of_joint(j, action, Check.PLAUSIBLE, plausible.what, amount, limit, unit)
         if not 0.0 < dt <= s.longest_tick:
             return Verdict(Action.HOLD, Check.CLOCK, "time between ticks", None, dt, s.longest_tick, "s")
         if age < -s.clock_ahead:
@@ -176,6 +179,7 @@ class Guard:
             and -s.clock_ahead <= now - stamp <= s.state_hold_after
             and stamp > self._stamp
             and self.plausibility.accepted
+            and self.plausibility.consistency.consistent
         )
 
     def passed(self, now: float, stamp: float, q: Array) -> None:

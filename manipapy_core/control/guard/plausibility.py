@@ -8,6 +8,7 @@ from ...compiler import UNLIMITED
 from ...model.chain import Chain
 from ...typing import Array
 from .checks import GuardSettings
+from .consistency import Consistency
 
 MAX_GAP = 0.1
 """A longer time between two states permits no larger step than this one [s]."""
@@ -36,6 +37,11 @@ class Plausibility:
         """Speed of the largest plausible step [rad/s or m/s], shape (n,)."""
         self.tolerance = settings.state_jump
         """Size of a step that is always plausible [rad or m]."""
+        self.consistency = Consistency(chain, settings)
+        """Of positions with velocities; observes every state before it is checked."""
+        self.contradiction = False
+        """Whether states contradicted each other: nothing can be predicted from the last ones that were accepted, and
+        none is accepted until a reset, because an arm at rest does not show whether its driver works again."""
         self.accepted = True
         """Whether the last state is accepted."""
         self.what, self.joint, self.amount, self.limit, self.per_second = "", 0, 0.0, 0.0, False
@@ -65,9 +71,13 @@ class Plausibility:
             plausible = self._within(
                 "step between two joint states", self._scratch, self.tolerance + self.speed * max(gap, 0.0)
             )
+        if plausible and not self.consistency.consistent:
+            plausible, self.contradiction = False, True
+            self.what, self.joint, self.amount, self.limit, self.per_second = self.consistency.worst()
         if not plausible:
             self.accepted, self._since = False, stamp
-        elif not self.accepted and not 0.0 <= stamp - self._since < self._accept_after:
+            self.consistency.forgive()
+        elif not (self.accepted or self.contradiction) and not 0.0 <= stamp - self._since < self._accept_after:
             self.accepted = True
         self.record(q, stamp)
         return self.accepted
@@ -90,4 +100,5 @@ class Plausibility:
 
     def reset(self) -> None:
         """Accepts the next state without a check."""
-        self.accepted, self._stamp = True, -np.inf
+        self.accepted, self.contradiction, self._stamp = True, False, -np.inf
+        self.consistency.reset()
