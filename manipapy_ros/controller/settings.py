@@ -70,6 +70,8 @@ PARAMETERS = (
           minimum=1e-3, maximum=10.0),
     Param("guard.state_consistency", 0.006, "Tolerated difference between positions and the integral of velocities "
           "[rad or m]", minimum=1e-4, maximum=10.0),
+    Param("guard.velocity_jump", 0.3, "Tolerated step between two measured velocities, as a share of the velocity "
+          "limit", minimum=0.01, maximum=100.0),
     Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
     Param("guard.late_hold", 0.05, "Time between ticks that holds the arm [s]", minimum=2e-3, maximum=10.0),
     Param("guard.brake_factor", 2.0, "Deceleration of a hold over that of normal motion", minimum=0.1, maximum=100.0),
@@ -142,6 +144,7 @@ def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
             or (SIMULATED_STOP_AFTER if simulated else STOP_AFTER),
             tracking_error=float(values["guard.tracking_error"]),
             state_consistency=float(values["guard.state_consistency"]),
+            velocity_jump=float(values["guard.velocity_jump"]),
             late_slow=float(values["guard.late_slow"]),
             late_hold=float(values["guard.late_hold"]),
             brake_factor=float(values["guard.brake_factor"]),

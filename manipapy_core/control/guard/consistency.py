@@ -26,8 +26,8 @@ FAST_SHARE = 0.5
 """Tolerance of the fast difference over that of the slow one."""
 MAX_GAP = 0.0125
 """After a longer time between two states nothing is compared: the arm may have braked in between [s]."""
-STUCK, REPEATS = 0.0015, 3
-"""Positions repeated so often while the arm goes this way at its last speed [rad or m] are a contradiction."""
+STUCK_SHARE, REPEATS = 0.25, 3
+"""Positions repeated so often while the arm goes this share of the tolerance at its last speed are a contradiction."""
 MAX_STUCK = 0.1
 """The longest time for which that way is counted [s]: an arm that comes to rest is no contradiction."""
 FAR, MOVED = -2, -1
@@ -90,7 +90,7 @@ class Consistency:
         self._stamp = -np.inf
         self._changed_at, self._speed = -np.inf, 0.0
         """When positions have last changed [s], and how fast [rad/s or m/s]."""
-        self._stuck, self._repeats = 0.0, 0
+        self._stuck, self._repeats, self._most_stuck = 0.0, 0, STUCK_SHARE * settings.state_consistency
         self.consistent = True
         """Whether the last state agrees with those before it."""
 
@@ -121,16 +121,16 @@ class Consistency:
             measured = np.abs([row[self._n : 2 * self._n] for row in (before, self._older)]).max()
             self._speed = min(self._speed, float(measured))
         self._stuck = self._speed * min(stamp - self._changed_at, MAX_STUCK) if self._repeats >= REPEATS else 0.0
-        self.consistent = not known or (found.item(FAR) <= 0.0 and self._stuck <= STUCK)
+        self.consistent = not known or (found.item(FAR) <= 0.0 and self._stuck <= self._most_stuck)
         if not known:
             self.forgive()
 
     def worst(self) -> tuple[str, int, float, float, bool]:
         """What is not consistent: name, joint, amount and limit, and whether it is a speed."""
         n, now = self._n, self._now
-        if self._stuck > STUCK:
+        if self._stuck > self._most_stuck:
             what = "motion that positions do not show although they have new stamps,"
-            return what, int(np.abs(self._before[n : 2 * n]).argmax()), self._stuck, STUCK, False
+            return what, int(np.abs(self._before[n : 2 * n]).argmax()), self._stuck, self._most_stuck, False
         steps = np.abs(now[n : 2 * n] - self._before[n : 2 * n])
         j = int((steps - self._jump).argmax())
         if steps[j] > self._jump[j]:
