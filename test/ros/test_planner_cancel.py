@@ -76,9 +76,12 @@ def go_right(planned: PlannedArm) -> None:
     assert status == SUCCEEDED, result.text
 
 
-@pytest.mark.parametrize("phase", ["search", "smoothing", "time law", "verification", "goals"])
+@pytest.mark.parametrize("phase", ["search", "time law", "verification", "goals"])
 def test_cancel_in_every_phase_of_planning(shared, crowded, phase):
-    """Slow motions have many samples, which makes the last two phases long, too."""
+    """Slow motions have many samples, which makes the last two phases long, too.
+
+    Smoothing takes a fifth of a millisecond: no message meets it; test_plan.py cancels it in the library.
+    """
     go_right(shared)
     goal = kinematics.forward(crowded.chain, LEFT)
     before, told = crowded.states.q(), []
