@@ -163,7 +163,14 @@ def _checked(filename: str, points: Array, triangles: NDArray[np.int64], scale: 
         raise MeshNotFound(filename, "is broken or holds no triangles; export it again as binary STL")
     if not np.isfinite(points).all():
         raise MeshNotFound(filename, "has coordinates that are not finite; export it again as binary STL")
+    _check_triangles(filename, triangles, len(points))
     return TriangleMesh(points * np.asarray(scale, dtype=np.float64), triangles)
+
+
+def _check_triangles(filename: str, triangles: NDArray[np.int64], count: int) -> None:
+    """A negative number would count from the end."""
+    if triangles.size and not 0 <= triangles.min() <= triangles.max() < count:
+        raise MeshNotFound(filename, "has triangles of points that do not exist; export it again as binary STL")
 
 
 def _binary_stl(filename: str) -> tuple[Array, NDArray[np.int64]] | None:
@@ -204,9 +211,13 @@ def _collada(filename: str) -> tuple[Array, NDArray[np.int64]] | None:
                     primitive = primitive.triangleset()
                 if not isinstance(primitive, collada.triangleset.BoundTriangleSet) or primitive.vertex_index is None:
                     continue  # lines
+                own = np.asarray(primitive.vertex_index, dtype=np.int64).reshape(-1, 3)
                 points.append(np.asarray(primitive.vertex, dtype=np.float64))
-                triangles.append(np.asarray(primitive.vertex_index, dtype=np.int64).reshape(-1, 3) + count)
+                _check_triangles(filename, own, len(points[-1]))
+                triangles.append(own + count)
                 count += len(points[-1])
+    except MeshNotFound:
+        raise
     except Exception:  # parsers of other people raise anything; trimesh then says what it makes of the file
         return None
     return np.concatenate(points), np.concatenate(triangles)

@@ -211,6 +211,14 @@ def test_broken_and_unknown_mesh_files_are_our_errors(tmp_path: Path, name: str,
         load_mesh(str(tmp_path / name))
 
 
+@pytest.mark.parametrize("numbers", ["0 1 -2", "0 1 3"])
+def test_triangles_of_points_that_do_not_exist_are_refused(tmp_path: Path, numbers: str) -> None:
+    text = (Path(__file__).parents[1] / "fuzz" / "corpus" / "triangle.dae").read_text(encoding="utf-8")
+    (tmp_path / "a.dae").write_text(text.replace("<p>0 1 2</p>", f"<p>{numbers}</p>"), encoding="utf-8")
+    with pytest.raises(MeshNotFound, match="export it again as binary STL"):
+        load_mesh(str(tmp_path / "a.dae"))
+
+
 def test_collada_scene_is_read_as_trimesh_reads_it(tmp_path: Path) -> None:
     trimesh = pytest.importorskip("trimesh", reason="the second route")
     scene = trimesh.Scene()
