@@ -69,7 +69,7 @@ class ControlPipeline:
         """Speed scaling of trajectories set by the user, 0 to 1."""
         self.now = -np.inf
         self._stamp = -np.inf
-        self._predicting = self._silent = False
+        self._predicting = self._silent = self._contradicted = False
         self._guard_speed = 1.0
         self._streamed_at = -np.inf
         """When the last goal of a stream came [s]."""
@@ -172,8 +172,11 @@ class ControlPipeline:
             or (verdict.action is Action.STOP and verdict.check not in NOT_ACCEPTED)
             or (verdict.check in NOT_ACCEPTED and guard.holding and self._predicting and self.hold.resting)
         )
-        if not measured and self.seeded and not guard.holding and guard.plausibility.contradiction:
+        if not measured and self.seeded and guard.plausibility.contradiction and not self._contradicted:
             self.recent.replay(self.hold)
+            if guard.holding:  # the hold has used states that were wrong already
+                self.hold.capture()
+        self._contradicted = guard.plausibility.contradiction
         new = measured and stamp != self._stamp
         if new:
             before, self._measured = self._measured, guard.accept()

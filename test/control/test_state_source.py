@@ -148,6 +148,19 @@ def test_states_that_contradict_each_other_stop_the_arm(robot, kind):
     assert again.outcome.succeeded, again.outcome.text
 
 
+@robots
+def test_an_arm_that_is_stopping_already_brakes_by_prediction_when_states_contradict_each_other(robot):
+    rig, _ = moving(robot)
+    rig.controller.stop("for the test")
+    rig.run(0.02)
+    mark, start, share = rig.mark(), rig.arm.q.copy(), 0.26 * ARMS[robot].limits.velocity
+    rig.measure = lambda rig: (rig.arm.q, rig.arm.qd + share, rig.now)
+    rig.run(1.5)
+    assert rig.still_within(mark, STOP_TIME)
+    assert np.abs(np.array(rig.q[mark:]) - start).max() < 0.12, "wrong velocities do not push the arm on"
+    assert (np.abs(rig.qd[mark:]) < 0.5 * ARMS[robot].limits.velocity).all()
+
+
 def test_noise_and_late_velocities_are_no_contradiction():
     rig, goal = moving("ur5")
     rng, earlier = np.random.default_rng(0), []
