@@ -84,6 +84,27 @@ def test_missing_joint_states_brake_and_stop_the_arm(robot):
     assert "age of the joint state" in goal.outcome.text
 
 
+@robots
+@pytest.mark.parametrize("late", [25, 90])
+def test_states_that_stay_late_are_not_replaced_by_a_prediction_for_ever(robot, late):
+    """They are older than the limit of a hold, and younger than that of a stop, for seconds."""
+    rig = Rig.of(robot, payload=UNKNOWN_PAYLOAD).run(0.05)
+    rig.controller.submit(move(ARMS[robot], AWAY[robot], 2.0))
+    rig.run(1.0)
+    mark, states = rig.mark(), []
+
+    def measure(rig):
+        states.append(rig.truth())
+        return states[max(0, len(states) - 1 - late)]
+
+    rig.measure = measure
+    rig.run(4.0)
+    assert rig.still_within(mark, STOP_TIME[robot] + 0.2)
+    assert (np.abs(rig.qd[mark:]) < ARMS[robot].limits.velocity).all()
+    held = rig.controller.status().held
+    assert (held.action, held.check) == (Action.STOP, Check.FRESH) and rig.silence > 3.0
+
+
 def test_without_prediction_the_arm_coasts():
     """Counter-check of the test above: constant gravity compensation would let the arm coast."""
     rig, _ = moving()

@@ -138,12 +138,16 @@ class Guard:
         if not self._copy(q, qd, self._measured):
             long = now - self._valid_at > s.state_stop_after
             return self._not_finite(q, qd, Action.STOP if long else Action.HOLD)
-        age = now - stamp
+        age, unseen = now - stamp, now - self._valid_at
         # Not `age >`: a stamp that is not a number is not fresh.
         if not age <= s.state_hold_after:
-            action = Action.STOP if age > s.state_stop_after else Action.HOLD
-            limit = s.state_stop_after if action is Action.STOP else s.state_hold_after
-            return Verdict(action, Check.FRESH, "age of the joint state", None, age, limit, "s")
+            if age > s.state_stop_after:
+                return Verdict(Action.STOP, Check.FRESH, "age of the joint state", None, age, s.state_stop_after, "s")
+            if unseen > s.state_stop_after:
+                # States that keep arriving, all too late: a prediction alone holds no arm for longer.
+                what = "time without a joint state that was not late"
+                return Verdict(Action.STOP, Check.FRESH, what, None, unseen, s.state_stop_after, "s")
+            return Verdict(Action.HOLD, Check.FRESH, "age of the joint state", None, age, s.state_hold_after, "s")
         if disputed:
             return DISPUTED
         plausible = self.plausibility
