@@ -234,7 +234,7 @@ class Drive:
         return fast
 
     def _end_trip(self, mode: DriveMode, given: Array, which: np.ndarray, measure: Measure) -> None:
-        """Ends a trip if a command holds the arm and the arm rests.
+        """Ends a trip if a command holds the arm and the arm rests; joints without a command stay held.
 
         Raises:
             CommandRefused: It does not.
@@ -249,6 +249,9 @@ class Drive:
             self._refusals += 1
             self._last_refusal = f"the drive has tripped: {self._last_trip}; it takes commands again that hold the arm"
             raise CommandRefused(self._last_refusal)
+        reason = self.state.reason
+        reason[reason == HoldReason.OVERSPEED] = HoldReason.START
+        self._mode_changed()
 
     def _hold_timed_out(self, time: float) -> None:
         expired = time - self.state.stamp > self._timeout[self.state.mode]

@@ -83,6 +83,36 @@ def test_a_tripped_drive_takes_commands_again_that_hold_the_arm(world):
     np.testing.assert_allclose(robot.state().q, before, atol=2e-3)
 
 
+def test_an_arm_moves_again_after_a_trip_although_nobody_commands_its_gripper(world):
+    """The controller of an arm names the joints of the arm alone."""
+    panda = Robot.from_urdf("panda")
+    chain = panda.chain("panda_link0", "panda_hand_tcp")
+    start = dict(zip(chain.joint_names, [0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]))
+    robot = world.add_robot(panda, q=start, settings=LIMITED)
+    index = [robot.chain.joint_names.index(name) for name in chain.joint_names]
+
+    def held_and_pushed(step):
+        """Gravity compensation, and from the 200th step on the first joint is accelerated."""
+        with contextlib.suppress(CommandRefused):
+            efforts = dynamics.gravity_forces(chain, robot.state().q[index])
+            robot.command(DriveMode.EFFORT, efforts + (step >= 200) * 2.0 * np.eye(7)[0], chain.joint_names)
+        world.step()
+
+    for _ in range(100):
+        with contextlib.suppress(CommandRefused):
+            robot.command(DriveMode.EFFORT, chain.limits.effort, chain.joint_names)
+        world.step()
+    assert robot.status().trips
+    refused = robot.status().refusals
+    for step in range(450):
+        held_and_pushed(step)
+        refused = robot.status().refusals if step < 200 else refused
+    status = robot.status()
+    assert status.refusals == refused, status.last_refusal
+    assert robot.state().qd[index[0]] > 0.3 * chain.limits.velocity[0]
+    assert set(status.held.values()) <= {HoldReason.START}, "the gripper is still held, for want of a command"
+
+
 def test_efforts_rise_no_faster_than_the_drive_permits(world):
     robot = arm(world)
     run(world, robot, 30, lambda _: weight(robot))
