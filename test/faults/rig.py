@@ -221,7 +221,7 @@ def rig(bot: Bot = UR5, namespace: str = "/rig", nodes: Nodes = Nodes.ARM) -> It
             home = f"initial_positions:={[float(value) for value in bot.home]}"
             bridge, controller = ["-p", home, "-p", f"truth_log:={log}", *common], common
             if nodes is Nodes.RELAY:
-                bridge += ["-r", f"joint_states:={RAW_STATES}", "-p", "patience:=0.05"]
+                bridge += ["-r", f"joint_states:={RAW_STATES}", "-p", "late_effort_timeout:=0.05"]
                 command = [sys.executable, "-m", "faults.relay", "--namespace", namespace, "--source", RAW_STATES]
                 children.append(subprocess.Popen(command, **_with_pipes()))
             if nodes is Nodes.WORLD:
