@@ -18,6 +18,8 @@ from manipapy_ros.common.conversions import pose_from_matrix
 from ros_arm import ABORTED, SUCCEEDED, Arm, bring_up
 
 SIZE = [0.1, 0.1, 0.4]
+NEAR = 0.03
+"""An arm that stops further away has stopped too early [m]."""
 SHARE = 80
 """Of recorded states that are compared exactly, at most."""
 
@@ -102,7 +104,7 @@ ROBOTS = {
 """Base, tip, where the arm starts, and a configuration in which it touches itself."""
 
 
-# Not shown yet that the panda's forecasts always come in time on two cores.
+# A second arm takes another half minute.
 PARAMS = [pytest.param(name, marks=pytest.mark.slow if name == "panda" else ()) for name in ROBOTS]
 
 
@@ -154,8 +156,7 @@ def test_a_blind_trajectory_stops_before_a_box_and_may_leave_it(monitored):
     print(
         f"{monitored.robot}: blind trajectory kept {1e3 * distance:.1f} mm from the box, turned {rows[-1, 0]:.2f} rad"
     )
-    assert distance > 0.0
-    assert rows[-1, 0] - monitored.home[0] > 0.25, "stopped long before"
+    assert 0.0 < distance < NEAR
     monitored.arm.states.assert_still()
     # Nearer still is refused at once; away is not.
     status, result = monitored.arm.execute(monitored.goal(q))
@@ -172,10 +173,11 @@ def test_a_fast_blind_trajectory_stops_before_a_box(monitored):
     monitored.change(ChangeWorld.Request.ADD, at)
     q = monitored.home.copy()
     q[0] += 1.4
-    rows, status, _ = monitored.recorded(monitored.arm.send(monitored.goal(q, seconds=1.3)), 2.5)
+    rows, status, result = monitored.recorded(monitored.arm.send(monitored.goal(q, seconds=1.3)), 2.5)
     distance = nearest(monitored.exact(at), rows, box=True)
     print(f"{monitored.robot}: fast blind trajectory kept {1e3 * distance:.1f} mm")
-    assert status == ABORTED and distance > 0.0
+    assert status == ABORTED and "collision ahead" in result.error_string, result.error_string
+    assert distance > 0.0  # held before it starts if it could not be slowed down in time
 
 
 def test_a_trajectory_into_the_arm_itself_stops_before_contact(monitored):
