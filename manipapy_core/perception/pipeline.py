@@ -18,7 +18,7 @@ from .points.outliers import inliers
 from .points.planes import PlaneFilter
 from .points.self_filter import NoConfiguration, SelfFilter
 from .points.voxels import Voxels, voxel_grid
-from .result import PerceptionResult, Reason
+from .result import UNUSABLE, PerceptionResult, Reason
 from .settings import PerceptionSettings
 from .shapes.cluster import Cluster
 from .shapes.clusters import ClusterSettings, find_clusters
@@ -35,8 +35,6 @@ from .tracking.tracker import Tracker
 
 SURFACE_PIXELS = 4
 """A voxel of a depth camera with this many pixels is no outlier."""
-UNUSABLE = frozenset({Reason.DARK, Reason.BRIGHT, Reason.FLAT, Reason.FEW_PIXELS})
-"""Reasons to discard the points of a stereo pair; those of a depth camera are few, but measured."""
 
 
 class PerceptionPipeline:

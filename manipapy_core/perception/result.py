@@ -33,6 +33,10 @@ class Reason(enum.Enum):
     REPEATED = "the frame has the time stamp of the previous one; nothing was updated"
 
 
+UNUSABLE = frozenset({Reason.DARK, Reason.BRIGHT, Reason.FLAT, Reason.FEW_PIXELS})
+"""Reasons to discard the points of a stereo pair; those of a depth camera are few, but measured."""
+
+
 @dataclass(frozen=True, eq=False)
 class PerceptionResult:
     """Result of one frame, in the base frame unless stated otherwise."""
@@ -73,6 +77,12 @@ class PerceptionResult:
         if self.filtered_depth is None:
             return self.raw_points
         return points_from_depth(self.filtered_depth, self.T_base_optical)
+
+    @property
+    def sees(self) -> bool:
+        """Whether the frame tells what is in view now; if not, all obstacles are remembered from former frames."""
+        unusable = self.disparity is not None and not UNUSABLE.isdisjoint(self.reasons)
+        return self.valid_share > 0.0 and not unusable and Reason.REPEATED not in self.reasons
 
     @property
     def covered(self) -> tuple[Obstacle, ...]:

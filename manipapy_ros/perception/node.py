@@ -211,6 +211,11 @@ class PerceptionNode(ManagedNode):
                 self._problem = str(error)
                 continue
             self._problem, self._last, self._finished = "", result, time.monotonic()
+            if not result.sees and result.reasons:
+                self.get_logger().warning(
+                    f"no obstacles are published: {'; '.join(reason.value for reason in result.reasons)}",
+                    throttle_duration_sec=LOG_PERIOD,
+                )
             self._latency = self._finished - began
             self._publish(result, frame, images.messages[0].header, frame_id)
             if self._space is not None:
@@ -280,7 +285,8 @@ class PerceptionNode(ManagedNode):
     def _publish(self, result: PerceptionResult, frame: Frame, header: Any, optical: str) -> None:
         base, stamp = self._chain.base, header.stamp
         covered = result.covered
-        self._obstacles.publish(obstacles_message(covered, base, stamp))
+        if result.sees:  # silence tells the planner that nobody sees what is in the way
+            self._obstacles.publish(obstacles_message(covered, base, stamp))
         surfaces = self._kept_surfaces.update(
             result.planes, frame.T_base_optical[:3, 3], max_thickness=float(self.values["surfaces.thickness"])
         )
@@ -323,6 +329,9 @@ class PerceptionNode(ManagedNode):
             return DiagnosticReport(Level.ERROR, self._problem, numbers)
         if silence > 1.0:
             return DiagnosticReport(Level.WARN, f"no image for {silence:.1f} s; obstacles are that old", numbers)
+        if last is not None and not last.sees:
+            reasons = "; ".join(reason.value for reason in last.reasons) or "no pixel has a depth"
+            return DiagnosticReport(Level.ERROR, f"no obstacles are published: {reasons}", numbers)
         if last is not None and last.reasons:
             return DiagnosticReport(Level.WARN, "; ".join(reason.value for reason in last.reasons), numbers)
         return DiagnosticReport(Level.OK, "running", numbers)

@@ -82,6 +82,8 @@ class PlannedMotion:
         self._states = threading.Lock()
         self.require: Callable[[threading.Event], None] = lambda cancel: None
         """Called before each motion, with the event that cancels it; raises InputError if the arm must not move."""
+        self.interruption: Callable[[], str] = lambda: ""
+        """Why a moving arm has to stop, apart from a blocked path; empty: it may go on."""
         self.moving = threading.Lock()
         """Held during a motion: the arm makes one at a time."""
 
@@ -123,7 +125,6 @@ class PlannedMotion:
             NoAnswer: There is no arm to move.
             MotionFailed: The controller ended the motion; the text has its reason.
         """
-        self.require(cancel)
         try:
             return self._execute(request, tries, cancel, feedback)
         except GivenUp:
@@ -133,8 +134,9 @@ class PlannedMotion:
             return MotionOutcome(PlanStatus.CANCELLED, text)
 
     def _execute(self, request: BoundRequest, tries: int, cancel: threading.Event, feedback: Feedback) -> MotionOutcome:
-        allowed, blocked_by, margin = tries or self.tries, "", math.inf
+        allowed, blocked_by, interrupted, margin = tries or self.tries, "", "", math.inf
         for attempt in range(1, allowed + 1):
+            self.require(cancel)
             world = self.snapshot()
 
             def planning(phase: PlanPhase, _: float, attempt: int = attempt) -> None:
@@ -165,8 +167,14 @@ class PlannedMotion:
             self._wait_for_rest()
             if cancel.is_set():
                 return MotionOutcome(PlanStatus.CANCELLED, "cancelled; the arm is at rest", attempt, margin, plan)
-            blocked_by = self.blocking(plan.trajectory)
+            if monitor.interruption:
+                self._log(f"stopped: {monitor.interruption}; attempt {attempt} of {allowed}")
+                interrupted, blocked_by = monitor.interruption, ""
+                continue
+            interrupted, blocked_by = "", self.blocking(plan.trajectory)
             self._log(f"stopped: the path is blocked by {blocked_by}; attempt {attempt} of {allowed}")
+        if interrupted:
+            return MotionOutcome(None, f"stopped in each of {allowed} attempts, last because of {interrupted}", allowed)
         text = f"the path was blocked in each of {allowed} attempts, last by {blocked_by}"
         return MotionOutcome(PlanStatus.NO_PATH, text, allowed, margin)
 
@@ -205,7 +213,8 @@ class PlannedMotion:
         self._wait_for_rest()
         if cancel.is_set():
             return MotionOutcome(PlanStatus.CANCELLED, "cancelled; the arm is at rest")
-        return MotionOutcome(None, f"stopped: the path is blocked by {self.blocking(trajectory)}; plan again")
+        why = monitor.interruption or f"the path is blocked by {self.blocking(trajectory)}"
+        return MotionOutcome(None, f"stopped: {why}; plan again")
 
     def _plan(
         self,
@@ -280,17 +289,21 @@ class _PathMonitor:
         self._motion, self._request, self._trajectory = motion, request, trajectory
         self._checked, self._cancel = world, cancel
         self._blocked, self._time, self._reported = False, 0.0, -math.inf
+        self.interruption = ""
+        """Why the arm was stopped, apart from a blocked path."""
 
     @property
     def clear(self) -> bool:
-        """Whether the motion was neither blocked nor cancelled."""
-        return not self._blocked and not self._cancel.is_set()
+        """Whether the motion was neither blocked, interrupted nor cancelled."""
+        return not self._blocked and not self.interruption and not self._cancel.is_set()
 
     def on_feedback(self, feedback: FollowJointTrajectory.Feedback) -> None:
         self._time = to_seconds(feedback.desired.time_from_start)
 
     def check(self, attempt: int, feedback: Feedback) -> bool:
         """False to stop the arm."""
+        if self.clear:
+            self.interruption = self._motion.interruption()
         if self.clear and (world := self._motion.snapshot()) is not self._checked:
             self._checked = world
             ahead = self._trajectory.positions[self._trajectory.times >= self._time]

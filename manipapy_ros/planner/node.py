@@ -67,9 +67,9 @@ PARAMETERS = (
     Param("scene_movable", False, "Also add the movable objects of the scene"),
     Param("obstacles.stale_after", 2.0, "Age from which on perceived obstacles are stale [s]", minimum=0.1,
           maximum=3600.0, live=True),
-    Param("obstacles.expected", False, "Perception is expected: `~/move` is refused until a message on obstacles has "
-          "arrived", live=True),
-    Param("obstacles.wait", 5.0, "How long a motion waits for the first message on obstacles, if expected [s]",
+    Param("obstacles.expected", False, "Perception is expected: without messages on obstacles, or while they are "
+          "stale, motions are refused and a moving arm is stopped", live=True),
+    Param("obstacles.wait", 5.0, "How long a motion waits for a message on obstacles, if they are expected [s]",
           minimum=0.0, maximum=600.0, live=True),
     Param("obstacles.when_stale", KEEP, f"{KEEP} or {FORGET} stale obstacles", live=True),
     Param("move_group", True, "Also offer MoveIt's interface, as the node move_group"),
@@ -125,7 +125,7 @@ class PlannerNode(ManagedNode):
             self._show,
             self.get_logger().info,
         )
-        self._motion.require = self._require_obstacles
+        self._motion.require, self._motion.interruption = self._require_obstacles, self._unseen
         folder = report_folder(str(values["failure_reports"]))
         self._reports = (
             None if folder is None else FailureReports(folder, self._requests, values, self.get_logger().info)
@@ -205,19 +205,28 @@ class PlannerNode(ManagedNode):
         self._world.listing(response)
         return response
 
+    def _unseen(self) -> str:
+        """Why what is in the way is not known, although perception is expected; empty if it is."""
+        silence = time.monotonic() - self._world.perceived_at
+        if not self.values["obstacles.expected"] or silence <= float(self.values["obstacles.stale_after"]):
+            return ""
+        if np.isfinite(silence):
+            return f"no message on obstacles for {silence:.1f} s, although perception is expected"
+        return "no message on obstacles has arrived, although perception is expected"
+
     def _require_obstacles(self, cancel: threading.Event) -> None:
-        """Wait for the first perceived obstacles, if they are expected; called by planning threads.
+        """Wait for perceived obstacles that are not stale, if they are expected; called by planning threads.
 
         Raises:
             InputError: None have arrived.
         """
         deadline = time.monotonic() + float(self.values["obstacles.wait"])
-        while self.values["obstacles.expected"] and not np.isfinite(self._world.perceived_at):
+        while why := self._unseen():
             if cancel.wait(0.05) or time.monotonic() > deadline:
                 topic = self.resolve_topic_name("obstacles")
                 raise InputError(
-                    f"perception is expected, but no message has arrived on {topic}: what is in the way is not known; "
-                    "start perception and check its diagnostics, or set the parameter obstacles.expected to false"
+                    f"{why} ({topic}): what is in the way is not known; see the diagnostics of perception (camera, "
+                    "light, calibration), or set the parameter obstacles.expected to false"
                 )
 
     def _check_obstacles(self) -> None:

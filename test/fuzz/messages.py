@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from faults.judge import peak_ratio
 from faults.rig import UR5, Rig, rig
@@ -28,6 +29,8 @@ SPARED = ("change_state", "cancel_goal", "get_type_description")
 MAX_MEMORY = 1 << 30
 """[B]"""
 NODES = ("model_server", "planner")
+ANY_SUBSCRIBER = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Of a publisher to which subscribers of every reliability and durability connect."""
 
 
 def random_message(kind: type, rng: random.Random, depth: int = 0) -> Any:
@@ -49,9 +52,17 @@ def _value(text: str, rng: random.Random, depth: int, default: Any) -> Any:
         values = [_value(inner, rng, depth + 1, None) for _ in range(int(count))]
         return np.array(values, dtype=default.dtype) if isinstance(default, np.ndarray) else values
     if "/" in text:
-        package, _, name = text.partition("/")
-        return random_message(getattr(import_module(f"{package}.msg"), name), rng, depth + 1)
+        return random_message(_message_type(*text.split("/")), rng, depth + 1)
     return _scalar(text, rng)
+
+
+def _message_type(package: str, name: str) -> type:
+    """A message, or the goal, result or feedback of an action."""
+    messages = import_module(f"{package}.msg")
+    if hasattr(messages, name):
+        return getattr(messages, name)
+    action, _, part = name.rpartition("_")
+    return getattr(getattr(import_module(f"{package}.action"), action), part)
 
 
 def _array(inner: str, values: list[Any]) -> Any:
@@ -96,7 +107,7 @@ class Doors:
                 if topic not in known and not topic.endswith(("/clock", "parameter_events")):
                     known.add(topic)
                     kind = _type(kinds[0])
-                    self.topics.append((topic, node.create_publisher(kind, topic, 10), kind))
+                    self.topics.append((topic, node.create_publisher(kind, topic, ANY_SUBSCRIBER), kind))
 
     def _add_service(self, node: Any, service: str, kind: str) -> None:
         found = _type(kind)

@@ -221,6 +221,21 @@ def test_unusable_images_are_diagnosed(camera_and_output, peer, bad, reason):
     assert output.node.is_running
 
 
+@pytest.mark.parametrize("grey", [0, 255, 128], ids=["black", "white", "flat"])
+def test_images_that_show_nothing_publish_no_obstacles(camera_and_output, peer, grey):
+    """An empty message would tell the planner that the way is free."""
+    output, camera = camera_and_output
+    output.diagnoses.clear()
+    output.obstacles.clear()
+
+    def diagnosed() -> bool:
+        camera.publish(grey=grey)
+        return any("no obstacles are published" in text for text in output.diagnoses)
+
+    peer.wait_for(diagnosed, "the diagnosis")
+    assert not output.obstacles
+
+
 def test_unsynchronised_images_are_diagnosed(camera_and_output, peer):
     output, camera = camera_and_output
     camera.publish(grey=128)
