@@ -46,15 +46,16 @@ def clearance_map(chain: Chain, groups: Sequence[Group], pair: GroupPair) -> Cle
         return None
     least = np.full((MAP_CELLS, MAP_CELLS), np.inf)
     for part_pairs in _by_lever(chain, both, pair):
-        found, unsure = np.full(least.shape, -np.inf), np.full(least.shape, True)
+        # What other parts have left in contact, these cannot mend.
+        found, unsure = np.full(least.shape, -np.inf), least > 0.0
         distances = _LeastDistances(chain, both, part_pairs, joints)
         for samples in SAMPLES:
             if samples > SAMPLES[0] and np.count_nonzero(unsure) * samples**2 * len(part_pairs) > MOST_CHECKS:
                 break
             apart = distances.at(samples, unsure)
             found = np.where(unsure, np.maximum(found, apart - distances.moved(samples)), found)
-            # More samples do not help where one of few is in contact.
-            unsure &= (found <= ENOUGH) & (apart > 0.0)
+            # More samples do not help where one of few is in contact, or other parts are too close.
+            unsure &= (found <= ENOUGH) & (apart > 0.0) & (least > ENOUGH)
             known, possible = np.mean(found > ENOUGH), np.mean((found > ENOUGH) | unsure)
             if possible == known or (samples >= USUAL and (known > 0.5 or possible < 0.5)):
                 break

@@ -134,3 +134,32 @@ def test_distant_object_changes_no_result():
     world.add("far", Box([1, 1, 1]), T)
     q = configurations(chain, 500)
     assert np.array_equal(Checker(body, world).check(q), Checker(body).check(q))
+
+
+GRIPPER = """
+<robot name="gripper">
+  <link name="palm"><collision><geometry><box size="0.05 0.2 0.05"/></geometry></collision></link>
+  <link name="left"><collision><geometry><box size="0.02 0.02 0.06"/></geometry></collision></link>
+  <link name="right"><collision><geometry><box size="0.02 0.02 0.06"/></geometry></collision></link>
+  <joint name="opening" type="prismatic">
+    <parent link="palm"/><child link="left"/><origin xyz="0 0.009 0.06"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="{opening}" velocity="1" effort="1"/>
+  </joint>
+  <joint name="follower" type="prismatic">
+    <parent link="palm"/><child link="right"/><origin xyz="0 -0.009 0.06"/><axis xyz="0 -1 0"/>
+    <limit lower="0" upper="{opening}" velocity="1" effort="1"/><mimic joint="opening"/>
+  </joint>
+</robot>
+"""
+
+
+@pytest.mark.parametrize("opening", [0.005, 0.03, 0.2, 0.37], ids=["1 cell", "2 cells", "10 cells", "19 cells"])
+def test_fingers_that_close_on_each_other_are_checked(opening):
+    """Joints with a short way give proofs of few configurations: none of them may be left out."""
+    robot = Robot.from_urdf(GRIPPER.format(opening=opening))
+    chain = robot.chain("palm", "left")
+    body = RobotBody.build(robot, chain, keep=False)
+    assert frozenset({"left", "right"}) not in body.ignored, body.describe()
+    checker = Checker(body)
+    assert checker.collides([0.0]), "the fingers overlap by 2 mm"
+    assert not checker.collides([0.002])

@@ -217,10 +217,14 @@ def _sample(lanes: Lanes) -> str:
     """void sample(scene, q, count, work, out): adds to out, per pair of pieces, how often the two touched."""
     code = Code(lanes)
     code.do("call void @prepare(ptr %scene, ptr %work)")
-    blocks = code.let(f"sdiv i64 %count, {code.L}")
+    blocks = code.let(f"sdiv i64 {code.plus('%count', code.L - 1)}, {code.L}")
     table = code.pointer("%scene", Header.PIECE_PAIR_INTEGERS)
     with code.loop(0, blocks) as block:
         first = code.times(block, code.L)
+        left = code.let(f"sub i64 %count, {first}")
+        lowest = code.let(f"shl {code.mask} 1, {code.let(f'trunc i64 {left} to {code.mask}')}")
+        whole_block = code.let(f"icmp sge i64 {left}, {code.L}")
+        valid = code.let(f"select i1 {whole_block}, {code.mask} -1, {code.mask} {code.let(f'sub {code.mask} {lowest}, 1')}")
         code.let(f"call {code.mask} @load(ptr %scene, ptr %q, i64 {first}, i64 %count, ptr %work)")
         call_frames(code)
         code.do("call void @centres(ptr %scene, ptr %work)")
@@ -232,6 +236,7 @@ def _sample(lanes: Lanes) -> str:
             touching = call_touching(
                 code, code.whole(row, 0), second, placed_piece(code, second), "-1", code.constant(0.0)
             )
+            touching = code.both(touching, valid)
             count = code.let(f"call {code.mask} @llvm.ctpop.{code.mask}({code.mask} {touching})")
             target = code.address("i64", "%out", index)
             old = code.let(f"load i64, ptr {target}")
