@@ -94,13 +94,13 @@ def measure(name: str, package_paths: list[str], count: int, xacro_args: dict[st
     except ManipapyError as error:
         raise SystemExit(f"not read: {str(error)[:300]}") from None
     from manipapy_core.geometry import Checker, RobotBody
-    from manipapy_core.geometry.pairs import ADJACENT, sampling_limits
+    from manipapy_core.geometry.pairs import ADJACENT
 
     start = time.process_time()
     body = RobotBody.build(robot, chain, keep=False)
     seconds = time.process_time() - start
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-    q = np.random.default_rng(77).uniform(*sampling_limits(chain), (count, chain.n))
+    q = np.random.default_rng(77).uniform(*chain.limits.sampling_range, (count, chain.n))
     checker = Checker(body)
     reported = checker.check(q)
     start = time.process_time()

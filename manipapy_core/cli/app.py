@@ -167,7 +167,7 @@ def srdf(
     chain = arm_chain(model, base or "", tip or "")
     with progress(f"checking which links of {model.name} can collide"):
         body = RobotBody.build(model, chain)
-        home = find_home(Checker(body, floor_world(chain, model)), gravity_in_base(model, chain))
+        home = find_home(Checker(body, floor_world(body, model)), gravity_in_base(model, chain))
     print(srdf_text(semantics_of(model, chain, body.ignored, home)), end="")
 
 

@@ -244,7 +244,8 @@ def poses(
     guesses = [CameraPose.parse(f"guess {text}").T_parent_camera for text in (camera_guess, board_guess)]
     described, where, one = board_of(kind, corners, square, 0.0, "4X4_250"), setup_of(setup), load_camera(camera_file)
     with progress(f"building the collision body of {model.name}") as display:
-        checker = Checker(RobotBody.build(model, arm), floor_world(arm, model))
+        body = RobotBody.build(model, arm)
+        checker = Checker(body, floor_world(body, model))
         home = find_home(checker, gravity_in_base(model, arm))
         display.update(0, 0, "looking for poses that see the board")
         found = plan_visits(

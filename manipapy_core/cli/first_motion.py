@@ -15,7 +15,7 @@ from ..geometry import Checker, Sphere, World
 from ..model import Chain, Robot, SphereGeometry
 from ..model.arms import gravity_in_base
 from ..motion import PlanResult, plan
-from ..motion.verify import chain_efforts
+from ..motion.verify import TooManySamples, chain_efforts
 from ..sim import DriveMode, SceneObject, SimWorld
 from ..trajectory.joint_trajectory import JointTrajectory
 from ..typing import Array
@@ -97,20 +97,24 @@ def plan_first_motion(checker: Checker, world: World, home: Array, *, gravity: A
     needed = chain_efforts(chain, gravity)
     for goal in free:
         obstacle = _add_obstacle(checker.padded(padding), world, chain, home, goal)
-        result = plan(
-            checker,
-            home,
-            goal,
-            timeout=10.0,
-            padding=padding,
-            velocity_scaling=SPEED,
-            acceleration_scaling=SPEED,
-            effort_limits=True,
-            efforts=lambda q, qd, qdd: needed(q, qd, qdd) / EFFORT,
-        )
-        if result.trajectory is not None and result.trajectory.duration > 0.0:
-            return PlannedFirstMotion(result, result.trajectory, goal, obstacle)
-        reason = result.message
+        try:
+            result = plan(
+                checker,
+                home,
+                goal,
+                timeout=10.0,
+                padding=padding,
+                velocity_scaling=SPEED,
+                acceleration_scaling=SPEED,
+                effort_limits=True,
+                efforts=lambda q, qd, qdd: needed(q, qd, qdd) / EFFORT,
+            )
+        except TooManySamples as error:
+            reason = str(error)
+        else:
+            if result.trajectory is not None and result.trajectory.duration > 0.0:
+                return PlannedFirstMotion(result, result.trajectory, goal, obstacle)
+            reason = result.message
         if obstacle is not None:
             world.remove(OBSTACLE)
     raise NoMotion(chain.robot_name, reason)

@@ -200,8 +200,11 @@ def _set_up(
     robot = read_description(folder, ignore_missing_meshes)
     locked = {name: value for name, value in wanted.locked if robot.joints[name].mimic is None}
     chain = arm_chain(robot, wanted.base, wanted.tip, locked)
-    world = floor_world(chain, robot)
-    checker = Checker(_collision_body(report, robot, chain), world)
+    body = _collision_body(report, robot, chain)
+    world = floor_world(body, robot)
+    if not world.names:
+        report.warning("the robot touches the floor at its root link everywhere: planned without a floor")
+    checker = Checker(body, world)
     with report.step("home") as lines:
         home = find_home(checker, gravity_in_base(robot, chain))
         lines.append(" ".join(f"{value:.4g}" for value in home))

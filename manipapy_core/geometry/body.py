@@ -142,6 +142,10 @@ class RobotBody:
             raise UnknownLink(link, names)
         return self.chain.link_placements[names.index(link)][0] + 1
 
+    def __repr__(self) -> str:
+        links, pairs = len(self.groups), len(self.pairs)
+        return f"<RobotBody of {self.chain.robot_name!r}: {links} links with shapes, {pairs} pairs; see describe()>"
+
     def describe(self) -> str:
         """Readable summary: spheres and parts per link, which pairs are checked, and everything that is not."""
         name, reach = self.chain.robot_name, 1e3 * self.overshoot

@@ -25,7 +25,7 @@ from .close_links import falsely_touching
 from .cover import cover
 from .exact import ExactLinks
 from .hulls import file_digest
-from .pairs import Touch, choose_pairs, sampling_limits
+from .pairs import Touch, choose_pairs
 from .parts import LinkShapes, centred_part, convex_parts
 from .shapes import Convex, ConvexMesh
 
@@ -219,7 +219,7 @@ def _inputs(robot: Robot, chain: Chain, overshoot: float) -> str:
         for link in robot.links.values()
         for shape in link.collisions
     ]
-    lower, upper = sampling_limits(chain)
+    lower, upper = chain.limits.sampling_range
     bodies = [
         (body.parent, body.T_parent_body.tobytes(), body.axis.tobytes(), body.revolute, body.dof, body.ratio)
         for body in chain.bodies

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotFiniteError, ShapeError
+from ..model.chain import LARGEST_POSITION
 from ..typing import Array
 from .body import RobotBody
-from .codegen.layout import LARGEST_POSITION
 from .table_builder import scene_of
 from .tables import LOSS, SAFETY, SELF_SAFETY, CheckerTables, Padding
 from .world import World, WorldSnapshot

@@ -15,7 +15,7 @@ from ..model.chain import Chain
 from .body import Group, GroupPair
 from .codegen.engine import checker_code, frames_code, workspace
 from .levers import levers
-from .pairs import Touch, candidate_pairs, sampling_limits
+from .pairs import Touch, candidate_pairs
 from .shapes import ConvexMesh
 from .tables import robot_tables, scene_tables
 
@@ -31,7 +31,7 @@ MOST_JOINTS = 2
 
 def falsely_touching(chain: Chain, groups: Sequence[Group], touch: Touch) -> set[str]:
     """Links with meshes whose parts meet others where the exact shapes do not."""
-    lower, upper = sampling_limits(chain)
+    lower, upper = chain.limits.sampling_range
     q = np.random.default_rng(4).uniform(lower, upper, (SAMPLES, chain.n))
     code, frames = checker_code(), frames_code(chain)
     found: set[str] = set()

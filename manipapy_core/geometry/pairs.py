@@ -45,7 +45,7 @@ def choose_pairs(
     """
     candidates, adjacent = candidate_pairs(chain, groups)
     ignored = {frozenset({groups[a].name, groups[b].name}): ADJACENT for a, b in adjacent}
-    lower, upper = sampling_limits(chain)
+    lower, upper = chain.limits.sampling_range
     q = np.random.default_rng(0).uniform(lower, upper, (SAMPLES, chain.n))
     near = _contacts(chain, groups, candidates, q, CLEARANCE)
     touching = _contacts_among(chain, groups, candidates, q, [counts > 0 for counts in near])
@@ -92,12 +92,6 @@ def _carrier(chain: Chain, frame: int, solid: set[int]) -> int:
         if frame in solid:
             return frame
     return -1
-
-
-def sampling_limits(chain: Chain) -> tuple[Array, Array]:
-    """Finite bounds of q: continuous joints take one turn."""
-    lower, upper = chain.limits.lower, chain.limits.upper
-    return np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
 
 
 def _contacts(
@@ -159,7 +153,7 @@ def _possible_contacts(chain: Chain, groups: Sequence[Group], pairs: Sequence[Gr
 
 def _grid(chain: Chain, longest: dict[int, float]) -> Array | None:
     """Centres of cells over the joints, so small that nothing inside one moves farther than two clearances."""
-    lower, upper = sampling_limits(chain)
+    lower, upper = chain.limits.sampling_range
     turns = {
         body.dof: all(b.revolute and b.ratio == 1.0 for b in chain.bodies if b.dof == body.dof) for body in chain.bodies
     }

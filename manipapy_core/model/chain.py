@@ -53,6 +53,10 @@ def _joint_row(chain: Chain, dof: int) -> tuple[str, ...]:
     return (str(dof), name, kind, *numbers, f"{body.mass:.3f}", body.link)
 
 
+LARGEST_POSITION = 64.0
+"""Positions beyond are refused by collision checks, which place links in single precision [rad or m]."""
+
+
 def _number(value: float) -> str:
     return "-" if np.isinf(value) else f"{value:.4g}"
 
@@ -80,6 +84,19 @@ class JointLimits:
     assumed: frozenset[tuple[str, str]] = frozenset()
     """Joint and quantity (velocity, effort, acceleration or jerk) of limits that no description gives; see
     `assumptions`."""
+
+    @property
+    def sampling_range(self) -> tuple[Array, Array]:
+        """Bounds of random positions [rad or m], shape (n,) each: π to either side of 0 where there is no limit.
+
+        Limits beyond `LARGEST_POSITION` are taken for none, as ±999999 of a mobile base is meant.
+        """
+        low, high = (np.abs(bound) <= LARGEST_POSITION for bound in (self.lower, self.upper))
+        lower, upper = np.where(low, self.lower, -np.pi), np.where(high, self.upper, np.pi)
+        # One side alone may lie beyond π.
+        return np.where(low, lower, np.minimum(lower, upper - np.pi)), np.where(
+            high, upper, np.maximum(upper, lower + np.pi)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +262,9 @@ class Chain:
             raise UnknownLink(link, self.link_names)
         body, T_body_tip = self.link_placements[self.link_names.index(link)]
         return replace(self, tip=link, tip_body=body, T_body_tip=T_body_tip)
+
+    def __repr__(self) -> str:
+        return f"<Chain of {self.robot_name!r}: {self.base} → {self.tip}, {self.n} joints; see describe()>"
 
     def describe(self) -> str:
         """A summary: joints with limits, masses, the home pose, what is locked."""

@@ -203,6 +203,9 @@ class Robot:
         """Mass of all links together [kg]."""
         return sum(link.inertial.mass for link in self.links.values() if link.inertial is not None)
 
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.links)} links, {len(self.free_joints)} free joints; see describe()>"
+
     def describe(self) -> str:
         """A summary: the tree with joints, ranges and masses, and the warnings."""
         below: dict[str, list[Joint]] = {name: [] for name in self.links}

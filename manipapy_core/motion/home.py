@@ -6,8 +6,7 @@ import numpy as np
 
 from .. import dynamics, singularity
 from ..errors import InputError
-from ..geometry import Checker, Plane, World
-from ..model.chain import Chain
+from ..geometry import Checker, Plane, RobotBody, World
 from ..model.robot import Robot
 from ..typing import Array
 
@@ -16,6 +15,7 @@ HOME_CLEARANCE = 0.02
 """Distance that home keeps to the floor and to other links, where possible [m]."""
 HOME_EFFORT = 0.8
 """Share of the effort limits that holds the arm at home, where possible: a motion from there needs some too."""
+FLOOR_SAMPLES = 1024
 HOME_STEP = 0.1
 """Home positions are multiples of this [rad or m]."""
 _FLOOR = "floor"
@@ -32,11 +32,19 @@ class NoHome(InputError):
         self.robot, self.count = robot, count
 
 
-def floor_world(chain: Chain, robot: Robot) -> World:
-    """A world with a floor through the origin of the root link, in the base frame of the chain."""
-    world = World()
+def floor_world(body: RobotBody, robot: Robot) -> World:
+    """A world with a floor through the origin of the root link, in the base frame of the chain.
+
+    It is empty where the robot is in contact with that floor at all of many random configurations, as a mobile base
+    that stands on wheels is: the height of its floor is not known.
+    """
+    chain, world = body.chain, World()
     T_base_root = chain.link_placements[chain.link_names.index(robot.root)][1]
     world.add(_FLOOR, Plane(), T_base_root)
+    q = np.random.default_rng(0).uniform(*chain.limits.sampling_range, (FLOOR_SAMPLES, chain.n))
+    free = ~Checker(body).check(q)
+    if free.any() and Checker(body, world).check(q[free]).all():
+        world.remove(_FLOOR)
     return world
 
 

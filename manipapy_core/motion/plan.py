@@ -340,8 +340,7 @@ def warm_up(checker: Checker) -> None:
     with _lock, compiling("motion planning", 12.0):
         if name in _ready:
             return
-        low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
-        high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
+        low, high = chain.limits.sampling_range
         begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
         T = kinematics.forward(chain, begin)
         checker.check(begin[None], snapshot=every_shape(checker.body, begin).snapshot())
@@ -374,8 +373,7 @@ def warm_up_constraints(checker: Checker) -> None:
 
 def _run_constraints(checker: Checker) -> None:
     chain = checker.body.chain
-    low = np.where(np.isfinite(chain.limits.lower), chain.limits.lower, -np.pi)
-    high = np.where(np.isfinite(chain.limits.upper), chain.limits.upper, np.pi)
+    low, high = chain.limits.sampling_range
     begin, end = 0.6 * low + 0.4 * high, 0.4 * low + 0.6 * high
     link = next(name for name, (body, _) in zip(chain.link_names, chain.link_placements) if body >= 0)
     kept = PathConstraints.of(chain, [OrientationConstraint(link, np.eye(3), (3.0, 3.0, 0.1))])

@@ -220,8 +220,7 @@ def compile_kernels(model: LoadedRobot) -> None:
 
 def reach_of(chain: Chain) -> float:
     """Reach of the arm's links from the base [m]: the maximum over random configurations."""
-    lower, upper = chain.limits.lower, chain.limits.upper
-    low, high = np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
+    low, high = chain.limits.sampling_range
     q = low + (high - low) * np.random.default_rng(0).random((4000, chain.n))
     return float(np.linalg.norm(kinematics.link_poses(chain, q)[..., :3, 3], axis=-1).max())
 

@@ -184,11 +184,11 @@ def test_missing_collision_mesh_is_named_and_may_be_ignored(file: Path, tmp_path
 
 
 def test_failure_leaves_no_half_written_folder(file: Path, tmp_path: Path) -> None:
-    """An arm below the floor collides in every configuration."""
-    sunk = tmp_path / "arm.urdf"
-    sunk.write_text(file.read_text().replace('<child link="lift"/>', '<child link="lift"/><origin xyz="0 0 -5"/>'))
-    with pytest.raises(ManipapyError, match="configurations of 'Lifted Arm-5' collide"):
-        run(str(sunk), "--output", str(tmp_path / "out"), "--ignore-missing-meshes")
+    """Joints that hold nothing: every goal is refused after the folder was begun."""
+    weak = tmp_path / "arm.urdf"
+    weak.write_text(file.read_text().replace('effort="60"', 'effort="1e-6"'))
+    with pytest.raises(ManipapyError):
+        run(str(weak), "--output", str(tmp_path / "out"), "--ignore-missing-meshes")
     assert not (tmp_path / "out").exists()
 
 
@@ -212,11 +212,33 @@ def test_first_motion_of_a_weak_arm_keeps_its_efforts() -> None:
     chain = arm_chain(robot)
     weight = np.abs(dynamics.gravity_forces(chain, [0.0, np.pi / 2, 0.0, 0.0]))
     assert weight.max() > 1.2 * chain.limits.effort.max()
-    world = floor_world(chain, robot)
-    checker = Checker(RobotBody.build(robot, chain), world)
+    body = RobotBody.build(robot, chain)
+    world = floor_world(body, robot)
+    checker = Checker(body, world)
     home = find_home(checker)
     planned = plan_first_motion(checker, world, home)
     needed = dynamics.inverse_dynamics(chain, *planned.trajectory.states())
     assert (np.abs(dynamics.gravity_forces(chain, home)) <= 0.8 * chain.limits.effort).all()
     assert (np.abs(needed) <= 0.91 * chain.limits.effort).all()
     assert simulate(robot, checker, planned).outcome.succeeded
+
+
+def test_mobile_base_stands_on_its_floor() -> None:
+    """Wheels in the floor, and limits that mean none: it is planned without a floor, and positions stay usable."""
+    box = BOX.format(shape='<box size="0.4 0.4 0.2"/>')
+    bar = BOX.format(shape='<cylinder radius="0.03" length="0.3"/>')
+    robot = Robot.from_urdf(
+        f"""<robot name="rover"><link name="map"/><link name="base">{box}</link><link name="post"/>
+        <link name="arm">{bar}</link>
+        <joint name="turn" type="revolute"><parent link="map"/><child link="base"/><axis xyz="0 0 1"/>
+          <limit lower="-999999" upper="999999" effort="100" velocity="1"/></joint>
+        <joint name="mount" type="fixed"><parent link="base"/><child link="post"/><origin xyz="0 0 0.4"/></joint>
+        <joint name="lift" type="revolute"><parent link="post"/><child link="arm"/><axis xyz="0 1 0"/>
+          <limit lower="-1" upper="1" effort="100" velocity="1"/></joint></robot>"""
+    ).completed()
+    chain = robot.chain("map", "arm")
+    assert max(np.abs(chain.limits.sampling_range).ravel()) <= np.pi
+    body = RobotBody.build(robot, chain)
+    world = floor_world(body, robot)
+    assert not world.names
+    assert not Checker(body, world).collides(find_home(Checker(body, world)))

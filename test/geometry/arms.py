@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from manipapy_core import Chain, Robot
 from manipapy_core.geometry import Box, RobotBody, World
-from manipapy_core.geometry.pairs import ADJACENT, ALWAYS_TOUCHING, sampling_limits
+from manipapy_core.geometry.pairs import ADJACENT, ALWAYS_TOUCHING
 
 ENDS = {
     "ur5": ("base_link", "tool0"),
@@ -55,7 +55,7 @@ def table_world(seed: int = 0) -> World:
 
 
 def configurations(chain: Chain, count: int, seed: int = 15):
-    return np.random.default_rng(seed).uniform(*sampling_limits(chain), (count, chain.n))
+    return np.random.default_rng(seed).uniform(*chain.limits.sampling_range, (count, chain.n))
 
 
 class CoalScene:

@@ -10,7 +10,7 @@ from manipapy_core.geometry import Checker, RobotBody, World
 from manipapy_core.geometry.decomposition import FINE_TOLERANCE, MOST_FINE_PARTS, TOLERANCE, decompose
 from manipapy_core.geometry.exact import ExactLinks
 from manipapy_core.geometry.free_space import COARSE, FINE, free_cells
-from manipapy_core.geometry.pairs import ALWAYS_TOUCHING, NEVER_TOUCHING, sampling_limits
+from manipapy_core.geometry.pairs import ALWAYS_TOUCHING, NEVER_TOUCHING
 from manipapy_core.model.meshes import TriangleMesh, write_obj
 
 FACES = [(0, 2, 1), (0, 3, 2), (4, 5, 6), (4, 6, 7), (0, 1, 5), (0, 5, 4), (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6),
@@ -135,7 +135,7 @@ def test_pair_whose_hulls_always_overlap_is_still_checked(fork):
 
 def test_self_collisions_of_concave_links_agree_with_the_exact_meshes(fork):
     robot, chain, body = fork
-    q = np.random.default_rng(2).uniform(*sampling_limits(chain), (2000, chain.n))
+    q = np.random.default_rng(2).uniform(*chain.limits.sampling_range, (2000, chain.n))
     exact = ExactLinks(robot, chain)
     truth = np.array([exact.touch("base", "bar", row) for row in q])
     found = Checker(body, World()).check(q)

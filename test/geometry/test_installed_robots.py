@@ -10,7 +10,7 @@ import pytest
 from geometry.true_shapes import longest_chain, true_collisions
 from manipapy_core import Robot
 from manipapy_core.geometry import Checker, RobotBody
-from manipapy_core.geometry.pairs import ADJACENT, sampling_limits
+from manipapy_core.geometry.pairs import ADJACENT
 
 COUNT = 500
 
@@ -30,7 +30,7 @@ def test_no_self_collision_is_missed_and_false_alarms_are_few(path):
     robot = installed(path)
     chain = longest_chain(robot)
     body = RobotBody.build(robot, chain)
-    q = np.random.default_rng(7).uniform(*sampling_limits(chain), (COUNT, chain.n))
+    q = np.random.default_rng(7).uniform(*chain.limits.sampling_range, (COUNT, chain.n))
     reported = Checker(body).check(q)
     adjacent = {names for names, reason in body.ignored.items() if reason == ADJACENT}
     true, _ = true_collisions(robot, chain, q, adjacent)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,22 @@ def test_describe_tells_joints_limits_and_locks(panda):
     text = panda.chain("panda_link0", "panda_hand").describe()
     for word in ("panda_joint4", "revolute", "-3.072", "panda_link7", "panda_finger_joint1 at 0", "kg"):
         assert word in text
+
+
+def test_printing_is_short(panda):
+    chain = panda.chain("panda_link0", "panda_hand")
+    assert repr(chain) == "<Chain of 'panda': panda_link0 → panda_hand, 7 joints; see describe()>"
+    assert repr(panda).startswith("<Robot 'panda': ") and len(repr(panda)) < 80
+
+
+def test_one_sided_and_huge_limits_give_a_finite_range(panda):
+    limits = panda.chain("panda_link0", "panda_hand").limits
+    bounds = replace(
+        limits, lower=np.array([-np.inf, 0, 5, -1e6, -2, -1]), upper=np.array([np.inf, np.inf, 1e6, -5, 9, 1])
+    )
+    lower, upper = bounds.sampling_range
+    np.testing.assert_allclose(lower, [-np.pi, 0, 5, -5 - np.pi, -2, -1])
+    np.testing.assert_allclose(upper, [np.pi, np.pi, 5 + np.pi, -5, 9, 1])
 
 
 def test_unknown_names_list_what_there_is(ur5):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ...compiler.llvm.code import Code
 from ...compiler.llvm.types import Lanes
+from ...model.chain import LARGEST_POSITION
 from .convex import call_touching, placed_piece
-from .layout import LARGEST_POSITION, Header
+from .layout import Header
 from .rows import MARGIN_STEP, note_of
 
 DOUBLES = "declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.ceil.f64(double)\n"
@@ -224,7 +225,9 @@ def _sample(lanes: Lanes) -> str:
         left = code.let(f"sub i64 %count, {first}")
         lowest = code.let(f"shl {code.mask} 1, {code.let(f'trunc i64 {left} to {code.mask}')}")
         whole_block = code.let(f"icmp sge i64 {left}, {code.L}")
-        valid = code.let(f"select i1 {whole_block}, {code.mask} -1, {code.mask} {code.let(f'sub {code.mask} {lowest}, 1')}")
+        valid = code.let(
+            f"select i1 {whole_block}, {code.mask} -1, {code.mask} {code.let(f'sub {code.mask} {lowest}, 1')}"
+        )
         code.let(f"call {code.mask} @load(ptr %scene, ptr %q, i64 {first}, i64 %count, ptr %work)")
         call_frames(code)
         code.do("call void @centres(ptr %scene, ptr %work)")

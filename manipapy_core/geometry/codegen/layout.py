@@ -234,5 +234,3 @@ FRAME = 12
 """Vectors of a frame: rotation row by row, then translation; and of a placed piece: centre, then its axes."""
 SCRATCH = 28
 """Vectors of scratch memory: a placed piece of the world, and notes, for which one lane is enough."""
-LARGEST_POSITION = 64.0
-"""Joint positions beyond this [rad or m] are refused: float32 would place the links worse than the safety margin."""

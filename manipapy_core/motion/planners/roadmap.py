@@ -58,8 +58,7 @@ class Roadmap:
         own = checker.self_padding + min(padding, PADDING)
         robot = checker.padded(checker.padding + padding, self_padding=own)
         space = PlanningSpace.around(robot, middle, middle[None], original=checker)
-        space.lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
-        space.upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
+        space.lower, space.upper = limits.sampling_range
         roadmap = cls(space, seed)
         roadmap.grow(nodes)
         roadmap.check_all()
