@@ -171,12 +171,13 @@ def convex_of(geometry: elements.Geometry) -> Convex | None:
     """The convex solid of a geometry, for a mesh the convex hull of its points; None for one without size."""
     if isinstance(geometry, elements.MeshGeometry):
         return ConvexMesh(load_mesh(geometry.filename or geometry.uri, geometry.scale).points)
+    if not elements.has_size(geometry):
+        return None
     if isinstance(geometry, elements.BoxGeometry):
-        return Box(geometry.size) if geometry.size.min() > 0.0 else None
+        return Box(geometry.size)
     if isinstance(geometry, elements.CylinderGeometry):
-        solid = geometry.radius > 0.0 and geometry.length > 0.0
-        return Cylinder(geometry.radius, geometry.length) if solid else None
-    return Sphere(geometry.radius) if geometry.radius > 0.0 else None
+        return Cylinder(geometry.radius, geometry.length)
+    return Sphere(geometry.radius)
 
 
 def convex_parts(geometry: elements.Geometry, *, fine: bool = False) -> list[Convex]:

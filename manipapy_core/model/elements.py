@@ -175,6 +175,15 @@ Geometry = BoxGeometry | CylinderGeometry | SphereGeometry | MeshGeometry
 """Shape of a link, of one of these four kinds."""
 
 
+def has_size(geometry: Geometry) -> bool:
+    """False for a box, cylinder or sphere with an edge or radius of 0, which some files write for no shape."""
+    if isinstance(geometry, BoxGeometry):
+        return bool(geometry.size.min() > 0.0)
+    if isinstance(geometry, CylinderGeometry):
+        return geometry.radius > 0.0 and geometry.length > 0.0
+    return not isinstance(geometry, SphereGeometry) or geometry.radius > 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Shape(_Record):
     """A geometry placed on a link, for drawing or for collision checks."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..dynamics import GRAVITY
 from ..errors import InputError, ShapeError
+from ..model.elements import has_size
 from ..model.robot import Robot
 from ..typing import Array
 from .drive_types import DriveSettings, DriveState
@@ -168,7 +169,7 @@ class SimWorld:
             added = SimRobot(
                 self._engine,
                 name,
-                robot,
+                _with_solid_shapes(robot),
                 T,
                 DriveSettings() if settings is None else settings,
                 clock=lambda: self.time,
@@ -304,3 +305,16 @@ class SimWorld:
         with self._lock:
             robots = {name: (robot.robot, robot.T_world_base.copy()) for name, robot in self._robots.items()}
             return WorldContent(self._version, robots, dict(self._engine.objects)), self.view()
+
+
+def _with_solid_shapes(robot: Robot) -> Robot:
+    """Without shapes of size 0, which physics engines refuse."""
+    links = {
+        name: replace(
+            link,
+            visuals=tuple(shape for shape in link.visuals if has_size(shape.geometry)),
+            collisions=tuple(shape for shape in link.collisions if has_size(shape.geometry)),
+        )
+        for name, link in robot.links.items()
+    }
+    return replace(robot, links=links)

@@ -35,6 +35,26 @@ def test_link_poses_agree_with_kinematics(world, name):
             np.testing.assert_allclose(theirs[link], T, rtol=0.0, atol=1e-6, err_msg=link)
 
 
+def test_shapes_without_size_are_left_out(world):
+    """As MATLAB's Kinova arms have them on their root."""
+    empty = "".join(
+        f"<{tag}><geometry>{shape}</geometry></{tag}>"
+        for tag in ("visual", "collision")
+        for shape in ('<box size="0 0 0"/>', '<cylinder radius="0" length="1"/>', '<sphere radius="0"/>')
+    )
+    robot = Robot.from_urdf(
+        f"""<robot name="arm"><link name="root">{empty}</link>
+        <link name="bar"><inertial><mass value="1"/>
+          <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+          <collision><geometry><box size="0.1 0.1 0.4"/></geometry></collision>{empty}</link>
+        <joint name="turn" type="continuous"><parent link="root"/><child link="bar"/><axis xyz="0 1 0"/></joint>
+        </robot>"""
+    )
+    added = world.add_robot(robot, q=[0.3])
+    world.step()
+    assert np.isfinite(added.state().q).all()
+
+
 def test_base_at_any_pose(world):
     T = np.array([[0.0, -1.0, 0.0, 0.5], [1.0, 0.0, 0.0, -0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
     robot = world.add_robot(arm("ur5"), T_world_base=T, q=inside("ur5", 1))
