@@ -46,6 +46,7 @@ from .description import (
     config_folders,
     describe,
 )
+from .local_commands import LocalCommands
 from .start import with_free_start
 
 TRUTHS = ["true", "false"]
@@ -206,13 +207,12 @@ def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         entities += _configure_and_activate(
             nodes, f"up: {', '.join(bringup.full_name(spec.executable) for spec in bringup.nodes)}"
         )
+    # Made now, because discovery takes seconds, and answers `manipapy hold` of this machine at once.
+    session = RosSession("launch", bringup.namespace)
+    atexit.register(session.close)
+    atexit.register(LocalCommands(session).served().close)
     # One that dies ends the others. Our controller holds the arm by itself then; ros2_control would finish the motion.
-    # Its client is made now, because discovery takes a second or two.
-    arm: StopClient | None = None
-    if not bringup.holds:
-        session = RosSession("launch", bringup.namespace)
-        atexit.register(session.close)
-        arm = StopClient(session)
+    arm = None if bringup.holds else StopClient(session)
     for node, spec in zip(nodes, bringup.nodes, strict=True):
         handler = OnProcessExit(target_action=node, on_exit=_end_the_others(f"{spec.executable} ended", arm))
         entities.append(RegisterEventHandler(handler))
