@@ -5,6 +5,7 @@ Imports launch and launch_ros, which exist on a ROS distribution only; no other 
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
+from ..client.session import NoAnswer, Refused, RosSession
+from ..client.stop_client import StopClient
 from .camera_options import CAMERA_INPUTS, CAMERA_TRANSPORTS, UNKNOWN_POLICIES
 from .description import (
     FORECAST_POLICIES,
@@ -43,9 +46,12 @@ from .description import (
     config_folders,
     describe,
 )
+from .local_commands import LocalCommands
 from .start import with_free_start
 
 TRUTHS = ["true", "false"]
+HOLD_TIMEOUT = 1.0
+"""For an arm to confirm a hold [s]."""
 
 
 def arguments(
@@ -201,20 +207,41 @@ def _entities(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         entities += _configure_and_activate(
             nodes, f"up: {', '.join(bringup.full_name(spec.executable) for spec in bringup.nodes)}"
         )
+    # Made now, because discovery takes seconds, and answers `manipapy hold` of this machine at once.
+    session = RosSession("launch", bringup.namespace)
+    atexit.register(session.close)
+    atexit.register(LocalCommands(session).served().close)
+    # One that dies ends the others. Our controller holds the arm by itself then; ros2_control would finish the motion.
+    arm = None if bringup.holds else StopClient(session)
     for node, spec in zip(nodes, bringup.nodes, strict=True):
-        # One that dies ends the others: the bridge and ros2_control hold the arm by themselves.
-        handler = OnProcessExit(target_action=node, on_exit=_end_the_others(f"{spec.executable} ended"))
+        handler = OnProcessExit(target_action=node, on_exit=_end_the_others(f"{spec.executable} ended", arm))
         entities.append(RegisterEventHandler(handler))
     return [*entities, *nodes]
 
 
-def _end_the_others(reason: str) -> Callable[[ProcessExited, LaunchContext], list[LaunchDescriptionEntity]]:
-    """Handler of a node's end; does nothing during a shutdown, because a second one is an error of launch_ros."""
+def _end_the_others(
+    reason: str, arm: StopClient | None
+) -> Callable[[ProcessExited, LaunchContext], list[LaunchDescriptionEntity]]:
+    """Handler of a node's end; does nothing during a shutdown, because a second one is an error of launch_ros.
+
+    Args:
+        arm: Is held first; None for one that holds by itself.
+    """
 
     def on_exit(_: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        return [] if context.is_shutdown else [_end(reason)]
+        if context.is_shutdown:
+            return []
+        held: list[LaunchDescriptionEntity] = [] if arm is None else [LogInfo(msg=_hold(arm))]
+        return [*held, _end(reason)]
 
     return on_exit
+
+
+def _hold(arm: StopClient) -> str:
+    try:
+        return arm.hold(HOLD_TIMEOUT)
+    except (NoAnswer, Refused) as error:
+        return f"no hold was confirmed; the driver has to hold the arm: {error}"
 
 
 def _lifecycle_node(bringup: Bringup, spec: NodeSpec) -> LifecycleNode:

@@ -181,7 +181,10 @@ class ArmClient:
             time.sleep(POLL_PERIOD)
         result, status = ended.result().result, ended.result().status
         if status != GoalStatus.STATUS_SUCCEEDED and not cancelled:
-            raise MotionFailed(result.error_code, result.error_string)
+            reason = result.error_string
+            if status == GoalStatus.STATUS_CANCELED and not reason:  # ros2_control gives none
+                reason = "another client cancelled it"
+            raise MotionFailed(result.error_code, reason)
 
     def hold(self, seconds: float = TIMEOUT) -> str:
         """Bring the arm to rest; returns a message that describes how."""

@@ -89,23 +89,32 @@ class PlannerClient:
         if not client.wait_until(sent.done, TIMEOUT):
             raise NoAnswer(full_name, TIMEOUT, exists=True)
         handle = sent.result()
-        ended = client.on_thread(handle.get_result_async)
+        asked = [client.on_thread(handle.get_result_async)]
+
+        def ended() -> bool:
+            return any(request.done() for request in asked)
+
         cancelled = False
         try:
-            while not client.wait_until(lambda: ended.done() or not (cancelled or while_moving()), TIMEOUT):
-                pass
-            if not ended.done():
+            while not client.wait_until(lambda: ended() or not (cancelled or while_moving()), TIMEOUT):
+                if not client.wait_until(lambda: ended() or action.server_is_ready(), TIMEOUT):
+                    raise NoAnswer(full_name, TIMEOUT, exists=False)
+                # Again: a planner that was started in place of the one that has died says that it has no such goal.
+                asked.append(client.on_thread(handle.get_result_async))
+            if not ended():
                 client.on_thread(handle.cancel_goal_async)
                 cancelled = True
-                client.wait_until(ended.done, TIMEOUT)
+                client.wait_until(ended, TIMEOUT)
         except KeyboardInterrupt:
             # Ctrl-C must not leave the arm moving.
             client.on_thread(handle.cancel_goal_async)
-            client.wait_until(ended.done, TIMEOUT)
+            client.wait_until(ended, TIMEOUT)
             raise
-        if not ended.done():
+        if not ended():
             raise NoAnswer(full_name, TIMEOUT, exists=True)
-        answer = ended.result()
+        answer = next(request.result() for request in asked if request.done())
+        if answer.status == GoalStatus.STATUS_UNKNOWN:
+            raise Refused(full_name, "it was started again meanwhile and does not know the goal")
         if answer.status != GoalStatus.STATUS_SUCCEEDED and not cancelled:
             raise Refused(full_name, answer.result.text)
         return answer.result

@@ -39,6 +39,11 @@ PARAMETERS = (
         "initial_positions", [], "Initial joint positions [rad or m]; empty: zeros", kind=Parameter.Type.DOUBLE_ARRAY
     ),
     Param("update_rate", 250.0, "Joint states per second [Hz]", minimum=10.0, maximum=1000.0),
+    Param(
+        "decelerate_on_cancel",
+        False,
+        "Brake the arm when its goal is cancelled; else it stops at once, as ros2_control's does",
+    ),
     Param("state_publish_rate", 25.0, "Messages on controller_state per second [Hz]", minimum=0.1, maximum=100.0),
 )
 
@@ -77,16 +82,21 @@ class PerfectArm:
     """
 
     def __init__(self, node: Node, chain: Chain, q: Array, rate: float):
-        self.controller = ArmController(chain, ControllerSettings(period=1.0 / rate, guard=TOLERANT_GUARD))
+        self._chain, self._control = chain, ControllerSettings(period=1.0 / rate, guard=TOLERANT_GUARD)
+        self.controller = ArmController(chain, self._control)
         self.stamp = Time()
         """Of the last joint state."""
         self._node = node
         self._q, self._qd = np.array(q, dtype=np.float64), np.zeros(chain.n)
         self._publisher = node.create_publisher(JointState, "joint_states", qos.STATE)
-        self._message = JointState(name=list(chain.joint_names))
+        # joint_state_broadcaster has the joints in the order of the alphabet.
+        self._order = sorted(range(chain.n), key=chain.joint_names.__getitem__)
+        self._message = JointState(name=[chain.joint_names[i] for i in self._order])
         settings = LoopSettings(period=1.0 / rate, spin=0.0, priority=None, lock_memory=False)
         self._settings = settings
         self._loop: PeriodicLoop | None = None
+        self._at_rest: ArmController | None = None
+        """Takes over in the next cycle, with the arm at rest."""
         self._reached: float | None = None
         """Time of the loop at which the arm is at its position [s]."""
 
@@ -101,6 +111,10 @@ class PerfectArm:
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
+
+    def halt(self) -> None:
+        """Stops the arm where it is within a cycle; goals are the caller's to end."""
+        self._at_rest = ArmController(self._chain, self._control)
 
     def destroy(self) -> None:
         """Takes the topic away."""
@@ -121,6 +135,9 @@ class PerfectArm:
             return
         # The time for which the positions hold: this thread may wait for a processor before it publishes them.
         self.stamp = self._stamp(now)
+        if self._at_rest is not None:
+            self.controller, self._at_rest = self._at_rest, None
+            self._qd[:] = 0.0
         # The arm is still where the cycle before left it; cycles are not equally long.
         before, self._reached = now if self._reached is None else self._reached, now
         self.controller.tick(now, self._q, self._qd, before)
@@ -128,9 +145,9 @@ class PerfectArm:
         np.copyto(self._q, status.q_ref)
         np.copyto(self._qd, status.qd_ref)
         self._message.header.stamp = self.stamp
-        self._message.position = array.array("d", self._q.tobytes())
-        self._message.velocity = array.array("d", self._qd.tobytes())
-        self._message.effort = array.array("d", status.tau.tobytes())
+        self._message.position = array.array("d", self._q[self._order].tobytes())
+        self._message.velocity = array.array("d", self._qd[self._order].tobytes())
+        self._message.effort = array.array("d", status.tau[self._order].tobytes())
         self._publisher.publish(self._message)
 
 
@@ -152,7 +169,14 @@ class MockHardwareNode(ManagedNode):
         self._arm = self.own(PerfectArm(self, chain, np.array(q), float(values["update_rate"])))
         # In ros2_control every controller is a node; so it is here, in the same process.
         self._controller = self.own(_ControllerNode(self))
-        self._goals = self.own(ControllerGoals(self._controller, self._arm, lambda: self.is_active))
+        self._goals = self.own(
+            ControllerGoals(
+                self._controller,
+                self._arm,
+                lambda: self.is_active,
+                decelerate=bool(values["decelerate_on_cancel"]),
+            )
+        )
         self._states = self._controller.create_publisher(
             JointTrajectoryControllerState, "~/controller_state", qos.STATE
         )

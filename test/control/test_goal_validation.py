@@ -133,6 +133,13 @@ def test_a_moving_end_may_be_allowed():
     prepare(UR5, moving, settings=ExecutionSettings(allow_moving_end=True))
 
 
+def test_rounding_of_the_last_velocity_is_rest():
+    """What joint_trajectory_controller accepts: programs that integrate rarely end at exactly zero."""
+    prepare(UR5, JointTrajectory(TIMES, POINTS, changed(ZERO, (2, 0), 1e-7), joint_names=NAMES))
+    with pytest.raises(GoalRefused, match="must end at rest"):
+        prepare(UR5, JointTrajectory(TIMES, POINTS, changed(ZERO, (2, 0), 1e-6), joint_names=NAMES))
+
+
 def test_a_trajectory_in_the_past_is_refused_and_clocks_are_named():
     old = JointTrajectory(TIMES, POINTS, start_time=10.0, joint_names=NAMES)
     refused(ErrorCode.OLD_HEADER_TIMESTAMP, "3.000 s ago.*same clock", old, now=15.0)

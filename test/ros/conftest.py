@@ -47,6 +47,7 @@ WITHOUT_LOOP = {
         "model_server_services",
         "node_pages",
         "perception_drivers",
+        "planner_client",
         "robot_loader",
         "security",
         "move_group",

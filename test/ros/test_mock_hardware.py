@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 
 import numpy as np
@@ -19,7 +20,11 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from manipapy_core import Robot
 from manipapy_core.trajectory import joint_trajectory
+from manipapy_ros.client.arm import ArmClient, MotionFailed
+from manipapy_ros.client.session import RosSession
+from manipapy_ros.client.stop_client import StopClient
 from manipapy_ros.common import qos
+from manipapy_ros.common.conversions import positions_by_name
 from manipapy_ros.mock_hardware.controller_goals import refusal
 from manipapy_ros.mock_hardware.node import PerfectArm
 
@@ -82,9 +87,9 @@ def ended(peer, handle):
 
 
 def test_starts_at_its_initial_positions_and_stands_still(states, joints):
-    assert tuple(states[0].name) == joints
-    np.testing.assert_allclose(states[0].position, HOME)
-    np.testing.assert_allclose(states[-1].position, HOME)
+    assert list(states[0].name) == sorted(joints), "joint_state_broadcaster has the order of the alphabet"
+    np.testing.assert_allclose(positions_by_name(states[0], joints), HOME)
+    np.testing.assert_allclose(positions_by_name(states[-1], joints), HOME)
 
 
 def test_stamps_belong_to_the_positions_when_a_cycle_takes_long(peer, joints):
@@ -125,23 +130,71 @@ def test_a_trajectory_in_another_joint_order_is_followed_exactly(mock, peer, sta
     assert answer.status == GoalStatus.STATUS_SUCCEEDED, answer.result.error_string
     seen = len(states)
     peer.wait_for(lambda: len(states) > seen, "a later joint state")
-    np.testing.assert_allclose(states[-1].position, [goal[name] for name in joints], atol=1e-9)
+    np.testing.assert_allclose(positions_by_name(states[-1], joints), [goal[name] for name in joints], atol=1e-9)
     velocities = np.array([state.velocity for state in states])
     assert np.abs(velocities).max() > 0.1
 
 
 def test_cancel_holds_the_arm_where_it_is(mock, peer, states, action, joints):
-    begin = np.array(states[-1].position)
-    handle = accepted(peer, action, one_point(joints, begin + 0.8, 6.0))
-    peer.wait_for(lambda: np.abs(np.array(states[-1].position) - begin).max() > 0.02, "motion")
+    """Within a cycle, without deceleration, and with an empty result."""
+    begin, first = positions_by_name(states[-1], joints), len(states)
+    handle = accepted(peer, action, one_point(joints, begin + 0.8, 2.0))
+    peer.wait_for(lambda: np.abs(np.array(states[-1].velocity)).max() > 0.2, "motion")
     cancelled = handle.cancel_goal_async()
     peer.wait_for(cancelled.done, "an answer to the cancellation")
-    assert ended(peer, handle).status == GoalStatus.STATUS_CANCELED
+    answer = ended(peer, handle)
+    assert answer.status == GoalStatus.STATUS_CANCELED
+    assert (answer.result.error_code, answer.result.error_string) == (0, "")
     peer.wait_for(lambda: not np.any(states[-1].velocity), "rest")
+    speeds = [np.abs(state.velocity).max() for state in states[first:]]
+    last = max(index for index, speed in enumerate(speeds) if speed > 0.0)
+    assert speeds[last] > 0.19, "the arm was still fast in the cycle before"
     held, seen = np.array(states[-1].position), len(states)
-    assert np.abs(held - begin).max() < 0.5
     peer.wait_for(lambda: len(states) > seen + 50, "more joint states")
     np.testing.assert_array_equal(states[-1].position, held)
+    np.testing.assert_array_equal(states[-1].velocity, np.zeros(6))
+
+
+def test_a_motion_that_another_client_cancels_says_so(mock, peer, states, joints):
+    """ros2_control gives no reason."""
+    goal, failures = positions_by_name(states[-1], joints) + 0.6, []
+
+    def move() -> None:
+        with RosSession("mover", NAMESPACE) as session:
+            try:
+                ArmClient(session).move(one_point(joints, goal, 20.0))
+            except MotionFailed as failure:
+                failures.append(failure)
+
+    thread = threading.Thread(target=move)
+    thread.start()
+    peer.wait_for(lambda: bool(np.any(states[-1].velocity)), "motion")
+    with RosSession("holder", NAMESPACE) as session:
+        StopClient(session).hold(30.0)
+    peer.wait_for(lambda: not thread.is_alive(), "the end of the motion")
+    assert "another client cancelled it" in str(failures[0])
+
+
+def test_cancel_decelerates_if_the_parameter_says_so(start, peer, joints):
+    """As joint_trajectory_controller with `constraints.decelerate_on_cancel`."""
+    namespace = "/decelerating"
+    arguments = [f"initial_positions:={HOME}", "decelerate_on_cancel:=true"]
+    node = start("mock_hardware", *(word for text in arguments for word in ("-p", text)), namespace=namespace)
+    assert peer.transition(node, Transition.TRANSITION_CONFIGURE)
+    assert peer.transition(node, Transition.TRANSITION_ACTIVATE)
+    heard: list[JointState] = []
+    peer.node.create_subscription(JointState, f"{namespace}/joint_states", heard.append, qos.STATE)
+    name = f"{namespace}/joint_trajectory_controller/follow_joint_trajectory"
+    client = ActionClient(peer.node, FollowJointTrajectory, name)
+    peer.wait_for(lambda: client.server_is_ready() and bool(heard), name)
+    handle = accepted(peer, client, one_point(joints, np.array(HOME) + 0.8, 2.0))
+    peer.wait_for(lambda: np.abs(np.array(heard[-1].velocity)).max() > 0.3, "motion")
+    handle.cancel_goal_async()
+    assert ended(peer, handle).status == GoalStatus.STATUS_CANCELED
+    peer.wait_for(lambda: not np.any(heard[-1].velocity), "rest")
+    speeds = [np.abs(state.velocity).max() for state in heard]
+    assert speeds[max(index for index, speed in enumerate(speeds) if speed > 0.0)] < 0.05
+    client.destroy()
 
 
 def changed(trajectory: JointTrajectory, **fields) -> JointTrajectory:
@@ -180,16 +233,35 @@ def test_a_goal_that_the_real_controller_rejects_is_rejected(mock, peer, action,
 def test_an_empty_trajectory_on_the_topic_does_not_stop_the_arm(mock, peer, states, action, joints):
     topic = f"{NAMESPACE}/joint_trajectory_controller/joint_trajectory"
     publisher = peer.node.create_publisher(JointTrajectory, topic, 1)
-    begin = np.array(states[-1].position)
+    begin = positions_by_name(states[-1], joints)
     handle = accepted(peer, action, one_point(joints, begin + 0.1, 2.0))
     peer.wait_for(lambda: publisher.get_subscription_count() > 0, topic)
     publisher.publish(JointTrajectory(joint_names=list(joints)))
     assert ended(peer, handle).status == GoalStatus.STATUS_SUCCEEDED
-    np.testing.assert_allclose(states[-1].position, begin + 0.1, atol=1e-3)
+    np.testing.assert_allclose(positions_by_name(states[-1], joints), begin + 0.1, atol=1e-3)
+
+
+def test_a_trajectory_on_the_topic_takes_over_the_goal_that_runs(mock, peer, states, action, joints):
+    """The goal stays active and succeeds at the end of the new motion."""
+    topic = f"{NAMESPACE}/joint_trajectory_controller/joint_trajectory"
+    publisher = peer.node.create_publisher(JointTrajectory, topic, 1)
+    begin = positions_by_name(states[-1], joints)
+    peer.wait_for(lambda: publisher.get_subscription_count() > 0, topic)
+    handle = accepted(peer, action, one_point(joints, begin + 0.3, 3.0))
+    peer.wait_for(lambda: np.abs(positions_by_name(states[-1], joints) - begin).max() > 0.02, "motion")
+    publisher.publish(one_point(joints, begin - 0.1, 1.5))
+    assert ended(peer, handle).status == GoalStatus.STATUS_SUCCEEDED
+    np.testing.assert_allclose(positions_by_name(states[-1], joints), begin - 0.1, atol=1e-3)
+
+
+def test_rounding_of_the_last_velocity_is_rest(mock, peer, states, action, joints):
+    trajectory = one_point(joints, positions_by_name(states[-1], joints), 0.2)
+    trajectory.points[-1].velocities = [1e-8] * 6
+    assert ended(peer, accepted(peer, action, trajectory)).status == GoalStatus.STATUS_SUCCEEDED
 
 
 def test_a_new_goal_aborts_the_one_before(mock, peer, states, action, joints):
-    begin = np.array(states[-1].position)
+    begin = positions_by_name(states[-1], joints)
     first = accepted(peer, action, one_point(joints, begin + 0.5, 5.0))
     second = accepted(peer, action, one_point(joints, begin, 1.0))
     answer = ended(peer, first)
@@ -216,7 +288,7 @@ def test_tells_its_state_like_the_real_controller(mock, peer, joints):
     assert len(heard[0].feedback.positions) == len(joints)
 
 
-def test_up_and_down_again(mock, peer, states):
+def test_up_and_down_again(mock, peer, states, joints):
     for _ in range(2):
         assert peer.transition(mock, Transition.TRANSITION_DEACTIVATE)
         assert peer.transition(mock, Transition.TRANSITION_CLEANUP)
@@ -224,6 +296,6 @@ def test_up_and_down_again(mock, peer, states):
         assert peer.transition(mock, Transition.TRANSITION_ACTIVATE)
     seen = len(states)
     peer.wait_for(lambda: len(states) > seen + 10, "joint states")
-    np.testing.assert_allclose(states[-1].position, HOME)
+    np.testing.assert_allclose(positions_by_name(states[-1], joints), HOME)
     assert mock.stop() == 0
     assert "Traceback" not in mock.close()

@@ -19,6 +19,9 @@ from ...typing import Array
 from .goal import Ending, ErrorCode, ExecutionSettings, GoalRefused, GoalTolerances, Outcome, ResolvedTolerances
 from .tolerances import resolve
 
+REST_VELOCITY = float(np.finfo(np.float32).eps)
+"""Velocity of a joint in the last point that counts as rest [rad/s or m/s]: that of joint_trajectory_controller."""
+
 
 @dataclass(frozen=True, eq=False)
 class ValidatedGoal:
@@ -201,8 +204,8 @@ def _check_end(
         raise _invalid(f"start time is {start!r}; give a finite time or none for now")
     if start is not None and now is not None:
         refuse_if_over(start + float(times[-1]), now)
-    if velocities is not None and not settings.allow_moving_end and (velocities[-1] != 0.0).any():
-        column = int(np.flatnonzero(velocities[-1])[0])
+    if velocities is not None and not settings.allow_moving_end and (np.abs(velocities[-1]) > REST_VELOCITY).any():
+        column = int(np.argmax(np.abs(velocities[-1])))
         raise _invalid(
             f"velocity of joint {names[column]!r} is {velocities[-1, column]:.4g} at the last point; "
             "a trajectory must end at rest"
