@@ -9,6 +9,7 @@ slices and keeps its state in arrays, so that the caller can check its deadline 
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,19 @@ class Trees:
 
     @classmethod
     def planted(cls, start: Array, goals: Array, seed: int) -> Trees:
-        return cls(*new_trees(start, goals, seed, FIRST_CAPACITY))
+        trees = cls.empty(start.size, max(FIRST_CAPACITY, 2 * len(goals)))
+        plant(trees.nodes, trees.columns, trees.parents, trees.counts, trees.random, trees.domains, start, goals, seed)
+        return trees
+
+    @classmethod
+    def empty(cls, n: int, capacity: int) -> Trees:
+        """Memory for trees of at least so many nodes."""
+        capacity = -(-capacity // MOST_LANES) * MOST_LANES
+        return cls(
+            np.empty((2, capacity, n)), np.empty((2, n, capacity), dtype=np.float32),
+            np.empty((2, capacity), dtype=np.int64), np.empty(5, dtype=np.int64), np.empty(1, dtype=np.uint64),
+            np.empty((2, capacity)),
+        )  # fmt: skip
 
     @property
     def iterations(self) -> int:
@@ -74,17 +87,28 @@ class Trees:
         return path
 
 
-def begin(space: PlanningSpace, start: Array, goals: Array, seed: int, step: float) -> tuple[int, Array, Trees]:
+_kept = threading.local()
+"""Of each thread: memory of its last search, for the next one."""
+
+
+def begin(space: PlanningSpace, start: Array, goals: Array, seed: int, step: float) -> tuple[Array | None, Trees]:
     """Tries the straight motions to the goals in their order, then searches for one slice, all in compiled code.
 
     Returns:
-        FOUND, SEARCHING or FULL; the path if there is one; and the trees, to continue with.
+        The path if there is one, and the trees: to continue with, or if there is a path until the next search begins.
     """
-    status, path, *arrays = begin_search(
-        space.code, start, goals, seed, FIRST_CAPACITY, space.bounds, RANGE, step, space.no_weights, SLICE,
-        space.work(), space.counters,
+    trees: Trees | None = getattr(_kept, "trees", None)
+    if trees is None or trees.nodes.shape[2] != start.size or trees.nodes.shape[1] < 2 * len(goals):
+        trees = Trees.empty(start.size, max(FIRST_CAPACITY, 2 * len(goals)))
+    _kept.trees = None
+    path: Array = begin_search(
+        space.code, start, goals, seed, trees.nodes, trees.columns, trees.parents, trees.counts, trees.random,
+        trees.domains, space.bounds, RANGE, step, space.no_weights, SLICE, space.work(), space.counters,
     )  # fmt: skip
-    return int(status), path, Trees(*arrays)
+    if not len(path):
+        return None, trees
+    _kept.trees = trees
+    return path, trees
 
 
 def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> int:
@@ -107,34 +131,30 @@ def search(space: PlanningSpace, trees: Trees, iterations: int, step: float) -> 
 
 
 @njit(cache=True, nogil=True)
-def new_trees(start, goals, seed, capacity):  # type: ignore[no-untyped-def]
-    """The arrays of `Trees`."""
-    n, count = start.shape[0], goals.shape[0]
-    capacity = (max(capacity, 2 * count) + MOST_LANES - 1) // MOST_LANES * MOST_LANES
-    nodes, columns = np.empty((2, capacity, n)), np.empty((2, n, capacity), dtype=np.float32)
-    parents, domains = np.empty((2, capacity), dtype=np.int64), np.empty((2, capacity))
-    counts, random = np.empty(5, dtype=np.int64), np.zeros(1, dtype=np.uint64)
+def plant(nodes, columns, parents, counts, random, domains, start, goals, seed):  # type: ignore[no-untyped-def]
+    """The roots of the trees."""
     counts[0], counts[1], counts[2], counts[3], counts[4] = 0, 0, 0, -1, -1
     add_node(nodes, columns, parents, counts, domains, 0, -1, start)
-    for goal in range(count):
+    for goal in range(goals.shape[0]):
         add_node(nodes, columns, parents, counts, domains, 1, -1, goals[goal])
     seed_random(random, seed)
-    return nodes, columns, parents, counts, random, domains
 
 
 @njit(cache=True, nogil=True)
-def begin_search(code, start, goals, seed, capacity, bounds, reach, step, weights, iterations, work, counters):  # type: ignore[no-untyped-def]
-    nodes, columns, parents, counts, random, domains = new_trees(start, goals, seed, capacity)
+def begin_search(  # type: ignore[no-untyped-def]
+    code, start, goals, seed, nodes, columns, parents, counts, random, domains, bounds, reach, step, weights, last,
+    work, counters,
+):  # fmt: skip
+    """The path; of no points if none is found yet."""
+    plant(nodes, columns, parents, counts, random, domains, start, goals, seed)
     goal = first_free(code, start, goals, step, weights, work, counters)
     if goal >= 0:
-        counts[MEETING], counts[MEETING + 1], status = 0, goal, FOUND
-    else:
-        status = connect(
-            code, nodes, columns, parents, counts, random, domains, bounds, reach, step, weights, iterations, work,
-            counters,
-        )  # fmt: skip
-    path = joined_path(nodes, parents, counts) if status == FOUND else np.empty((0, start.shape[0]))
-    return status, path, nodes, columns, parents, counts, random, domains
+        counts[MEETING], counts[MEETING + 1] = 0, goal
+    elif connect(
+        code, nodes, columns, parents, counts, random, domains, bounds, reach, step, weights, last, work, counters
+    ) != FOUND:  # fmt: skip
+        return np.empty((0, start.shape[0]))
+    return joined_path(nodes, parents, counts)
 
 
 @njit(cache=True, nogil=True)
