@@ -24,7 +24,7 @@ from .edges import NEAREST, is_free_onwards, next_random, seed_random
 FIRST_CAPACITY = 512
 MOST_LANES = 16
 """The capacity is a multiple of this many nodes, which are compared at once."""
-NEAR_SAMPLES = 100
+NEAR_SAMPLES = 60
 """So many samples are drawn near start and goals first: most paths lead through there."""
 SLICE = 1024
 """Iterations between two checks of the deadline: a few milliseconds."""
