@@ -24,6 +24,8 @@ from .edges import NEAREST, is_free_onwards, next_random, seed_random
 FIRST_CAPACITY = 512
 MOST_LANES = 16
 """The capacity is a multiple of this many nodes, which are compared at once."""
+ROOM = 32
+"""Nodes that are free at the beginning of an iteration: more than one adds."""
 NEAR_SAMPLES = 60
 """So many samples are drawn near start and goals first: most paths lead through there."""
 SLICE = 1024
@@ -252,7 +254,7 @@ def connect(  # type: ignore[no-untyped-def]
     sample, begin, end, ahead = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     short = np.empty(n, dtype=np.float32)
     while counts[2] < last:
-        if max(counts[0], counts[1]) > capacity - 2:
+        if max(counts[0], counts[1]) > capacity - ROOM:
             return FULL
         counts[2] += 1
         tree, wide = 0 if counts[0] <= counts[1] else 1, 0 if counts[2] <= NEAR_SAMPLES else 1
