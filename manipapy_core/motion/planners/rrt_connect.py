@@ -2,7 +2,7 @@
 
 After J. Kuffner and S. LaValle, "RRT-Connect: An Efficient Approach to Single-Query Path Planning", ICRA 2000; the
 smaller tree grows. The first samples are drawn near start and goals, where most paths lead through: panda's
-searches take a fifth less time, ur5's as long as without. Nothing is random but by the seed; a sequence of low
+searches take a fifth less time so, ur5's as long as before. Nothing is random but by the seed; a sequence of low
 discrepancy in place of random numbers needs as many iterations (measured in four kinds of scene). The search runs in
 slices and keeps its state in arrays, so that the caller can check its deadline in between.
 """
