@@ -59,6 +59,8 @@ class RawChecker:
     edge_onwards: int
     """As `edge`, where a is known to be free and is left out."""
     edges: int
+    nearest_point: int
+    """`nearest_point(table, first, stride, n, count, q)`, as `codegen.nearest` describes it."""
     scene: int
     work_floats: int
     lanes: int
@@ -276,6 +278,7 @@ class Checker:
             edge=addresses["edge"],
             edge_onwards=addresses["edge_onwards"],
             edges=addresses["edges"],
+            nearest_point=addresses["nearest_point"],
             scene=scene.address,
             work_floats=scene.work_vectors * self._code.lanes,
             lanes=self._code.lanes,

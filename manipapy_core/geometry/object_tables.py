@@ -99,14 +99,14 @@ def _with_one_changed(last: ObjectTables, objects: Mapping[str, WorldObject], it
     kind, row = last.places[item.name]
     if kind not in _BOXES or not isinstance(item.shape, Box):
         return None
-    aligned, piece, numbers = box_rows(item.T_base_object[None], item.shape.size[None])
-    if aligned[0] != (kind is ObjectKind.ALIGNED_BOX):
-        return None
     own, pieces = last.numbers[kind].copy(), last.pieces.numbers.copy()
-    own[row] = numbers[0, : own.shape[1]]
     # Pieces of boxes are in the order of their tables, along the axes of the base first.
     at = row if kind is ObjectKind.ALIGNED_BOX else row + len(last.numbers[ObjectKind.ALIGNED_BOX])
-    pieces[at] = piece[0]
+    aligned, numbers = np.empty(1, dtype=np.bool_), np.empty((1, WIDEST), dtype=np.float32)
+    _write_boxes(item.T_base_object[None], item.shape.size[None], aligned, pieces[at : at + 1], numbers)
+    if aligned[0] != (kind is ObjectKind.ALIGNED_BOX):
+        return None
+    own[row] = numbers[0, : own.shape[1]]
     entries = last.entries.copy()
     entries[3 * kind + 1] = address_of(own)
     tables = (*last.numbers[:kind], own, *last.numbers[kind + 1 :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -19,9 +20,10 @@ RADII = [PieceNumber.BALL, PieceNumber.BOUND, PieceNumber.FINE_BALL]
 
 
 def address_of(array: NDArray[np.generic]) -> int:
-    """Of the first element; twice as fast as `array.ctypes.data`."""
-    address: int = array.__array_interface__["data"][0]
-    return address
+    """Of the first element; in a third of the time of `array.ctypes.data`, unless the array is empty or read-only."""
+    if array.size and array.flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+    return array.ctypes.data
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from .codegen.layout import (
     Header,
     ObjectKind,
     PairBlockRow,
+    PieceNumber,
     UnitRow,
 )
 from .codegen.layout import GroupRow as GroupInteger
@@ -111,6 +112,13 @@ class RobotTables:
     """Of the groups, in order."""
     memory: tuple[Any, ...] = field(repr=False)
     """What the header points to."""
+
+    @cached_property
+    def padding_row(self) -> Array:
+        """What is added to the numbers of a piece of the world."""
+        row = np.zeros(int(PieceNumber.WIDTH))
+        row[RADII] = self.world_pad
+        return row
 
 
 def robot_tables(
@@ -260,10 +268,7 @@ def scene_tables(
     if not first_time:
         assert last is not None
         header, numbers = last.header.copy(), last.piece_numbers.copy()
-        row, changed = others.numbers[objects.changed], numbers[len(own.integers) + objects.changed]
-        changed[:] = row
-        for column in RADII:
-            changed[column] = row[column] + robot.world_pad
+        np.add(others.numbers[objects.changed], robot.padding_row, out=numbers[len(own.integers) + objects.changed])
         memory += last.memory[:PIECE_TABLES]
     else:
         header = robot.header.copy()
@@ -274,8 +279,10 @@ def scene_tables(
     header[Header.OBJECTS :] = objects.entries
     header[Header.PIECE_NUMBERS] = address_of(numbers)
     far = _far_groups(robot, objects, None if first_time else last)
-    for at, bits in zip((Header.FAR_ALIGNED_BOXES, Header.FAR_BOXES), far):
-        header[at] = address_of(bits)
+    before = (None, None) if first_time or last is None else last.far
+    for at, bits, same in zip((Header.FAR_ALIGNED_BOXES, Header.FAR_BOXES), far, before):
+        if bits is not same:
+            header[at] = address_of(bits)
     planes = objects.numbers[ObjectKind.PLANE]
     if len(planes):
         planes = planes.copy()

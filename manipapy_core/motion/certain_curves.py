@@ -114,8 +114,8 @@ def first_contact(code, coefficients, weights, reaches, slack, most, work):  # t
         if samples > most:
             return TOO_MANY, 0.0, samples
         call_seven(
-            code[BOXES], code[SCENE], middles.ctypes.data, halves.ctypes.data, slack.ctypes.data, taken,
-            work.ctypes.data, hits.ctypes.data,
+            code[BOXES], code[SCENE], middles, halves, slack, taken,
+            work, hits,
         )  # fmt: skip
         for lane in range(taken - 1, -1, -1):
             if hits[lane] == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 
 from ..errors import InputError, ManipapyError
@@ -34,7 +35,7 @@ class Deadline:
         self._cancelled = cancel.is_set if isinstance(cancel, threading.Event) else cancel
         self._begin = self._mark = time.perf_counter()
         self._phase: PlanPhase | None = None
-        self._spent = dict.fromkeys(PlanPhase, 0.0)
+        self._spent: dict[PlanPhase, float] = {}
 
     def enter(self, phase: PlanPhase, cost: float = float("inf")) -> None:
         """Begins a phase; raises `Stopped`, with the phase that was interrupted, if planning has to end."""
@@ -67,7 +68,7 @@ class Deadline:
 
     def timings(self) -> Timings:
         self._add_time()
-        spent, total = self._spent, time.perf_counter() - self._begin
+        spent, total = defaultdict(float, self._spent), time.perf_counter() - self._begin
         return Timings(
             spent[PlanPhase.GOALS],
             spent[PlanPhase.SEARCH],
@@ -80,5 +81,5 @@ class Deadline:
     def _add_time(self) -> None:
         now = time.perf_counter()
         if self._phase is not None:
-            self._spent[self._phase] += now - self._mark
+            self._spent[self._phase] = self._spent.get(self._phase, 0.0) + now - self._mark
         self._mark = now

@@ -16,7 +16,7 @@ BLOCK = 256
 @njit(cache=True, nogil=True)
 def first_hit(code, rows, count, work, hits):  # type: ignore[no-untyped-def]
     """Index of the first of the rows that collides; -1 if none does. Writes a flag for each."""
-    call_five(code[CHECK], code[SCENE], rows.ctypes.data, count, work.ctypes.data, hits.ctypes.data)
+    call_five(code[CHECK], code[SCENE], rows, count, work, hits)
     for i in range(count):
         if hits[i]:
             return i

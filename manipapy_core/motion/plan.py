@@ -345,7 +345,7 @@ def warm_up(checker: Checker) -> None:
         T = kinematics.forward(chain, begin)
         checker.check(begin[None], snapshot=every_shape(checker.body, begin).snapshot())
         space = PlanningSpace.around(checker, begin, end[None])
-        _, _, trees = rrt_connect.begin(space, begin, end[None], 0, STEP)
+        _, trees = rrt_connect.begin(space, begin, end[None], 0, STEP)
         rrt_connect.search(space, trees, 1, STEP)
         rrt_connect.Trees.planted(begin, end[None], 0).path()  # what a longer search calls besides
         corners = np.stack([begin, 0.5 * (begin + end) + 0.01 * (high - low) * np.arange(chain.n) / chain.n, end])

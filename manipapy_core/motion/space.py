@@ -25,7 +25,8 @@ RANGE = 1.0
 STEP = 1.0 / 32.0
 """Joint distance of samples while searching [rad or m]."""
 MARGIN = 0.5 * np.pi
-"""How far beyond start and goals the search goes, within the limits [rad or m]."""
+"""How far beyond start and goals a search draws its first samples, within the limits, and half as far as it draws the
+others [rad or m]."""
 PADDING = 5e-4
 """Added to the robot during the search [m], so that the finished motion passes without it; to links towards each other
 at most this much, because those of some arms are never farther apart than a few millimetres."""
@@ -45,6 +46,8 @@ class PlanningSpace:
     lower: Array
     """Where samples are drawn [rad or m], shape (n,)."""
     upper: Array
+    corners: Array
+    """Smallest and largest joint positions of start and goals [rad or m], shape (2, n)."""
     reaches: Array
     """Upper bound of the motion of any point of the arm per joint motion [m/rad or 1], shape (n,)."""
     approaches: Array
@@ -75,9 +78,10 @@ class PlanningSpace:
         """
         snapshot = checker.world.snapshot() if snapshot is None else snapshot
         limits, raw = checker.body.chain.limits, checker.raw(snapshot)
-        corners = np.vstack([start, goals])
-        lower = np.maximum(limits.lower, corners.min(axis=0) - 2.0 * MARGIN)
-        upper = np.minimum(limits.upper, corners.max(axis=0) + 2.0 * MARGIN)
+        ends = np.vstack([start, goals])
+        corners = np.stack([ends.min(axis=0), ends.max(axis=0)])
+        lower = np.maximum(limits.lower, corners[0] - 2.0 * MARGIN)
+        upper = np.minimum(limits.upper, corners[1] + 2.0 * MARGIN)
         if held is not None:
             lower, upper = np.where(held, start, lower), np.where(held, start, upper)
         return cls(
@@ -87,6 +91,7 @@ class PlanningSpace:
             snapshot,
             lower,
             upper,
+            corners,
             reaches_of(checker.body, snapshot),
             approaches_of(checker.body, snapshot),
             _code_of(raw),
@@ -99,6 +104,12 @@ class PlanningSpace:
         if memory is None:
             memory = self._scratch.work = np.empty(self.raw.work_floats, dtype=np.float32)
         return memory
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Where a search draws its first samples, and then the others: lower and upper [rad or m], shape (2, 2, n)."""
+        near = np.clip(self.corners + np.array([[-MARGIN], [MARGIN]]), self.lower, self.upper)
+        return np.stack([near, [self.lower, self.upper]])
 
     @cached_property
     def certifying_weights(self) -> Array:
@@ -182,7 +193,8 @@ class PlanningSpace:
 
 
 def _code_of(raw: RawChecker) -> NDArray[np.int64]:
-    return np.array([raw.edge, raw.check, raw.scene, raw.lanes, raw.edge_onwards, raw.check_boxes], dtype=np.int64)
+    addresses = raw.edge, raw.check, raw.scene, raw.lanes, raw.edge_onwards, raw.check_boxes, raw.nearest_point
+    return np.array(addresses, dtype=np.int64)
 
 
 def reaches_of(body: RobotBody, snapshot: WorldSnapshot) -> Array:

@@ -65,7 +65,7 @@ def test_curves_and_their_derivatives():
 def test_rounded_corners_are_free_and_as_large_as_can_be():
     blocked = 0
     for seed in range(6):
-        one = problem("ur5", "shelf", seed)
+        one = problem("ur5", "cage", seed)
         padded = one.checker.padded(PADDING, self_padding=PADDING)
         space = PlanningSpace.around(padded, one.start, one.goal[None], original=one.checker)
         path = shorten(space, first_path(space, one.start, one.goal[None], seed, Deadline(20.0)).path, tries=2)

@@ -81,14 +81,31 @@ def test_trees_grow_beyond_their_first_capacity(monkeypatch):
     monkeypatch.setattr(rrt_connect, "FIRST_CAPACITY", 8)
     one = problem("panda", "cage", 2)
     space = space_of(one)
-    small, large = (rrt_connect.Trees.planted(one.start, one.goal[None], 5) for _ in range(2))
-    large.grow()
-    large.grow()
+    small, large = (rrt_connect.Trees.planted(one.start, one.goal[None], 4) for _ in range(2))
+    for _ in range(5):
+        large.grow()
     for trees in (small, large):
         while rrt_connect.search(space, trees, 1000, STEP) != rrt_connect.FOUND:
             assert trees.iterations < 100_000
-    assert small.nodes.shape[2] > 8
+    assert 16 < small.nodes.shape[1] < large.nodes.shape[1]
     np.testing.assert_array_equal(small.path(), large.path())
+
+
+def test_the_first_samples_are_near_start_and_goal():
+    one = problem("ur5", "cage", 1)
+    space = space_of(one)
+    near, wide = space.bounds
+    for bounds in (near, wide):
+        assert np.all(bounds[0] <= np.minimum(one.start, one.goal)) and np.all(
+            bounds[1] >= np.maximum(one.start, one.goal)
+        )
+    np.testing.assert_array_equal(wide, [space.lower, space.upper])
+    assert np.all(near[0] >= wide[0]) and np.all(near[1] <= wide[1]) and not np.array_equal(near, wide)
+    trees = rrt_connect.Trees.planted(one.start, one.goal[None], 0)
+    rrt_connect.search(space, trees, rrt_connect.NEAR_SAMPLES, STEP)
+    for tree in (0, 1):
+        nodes = trees.nodes[tree, : trees.counts[tree]]
+        assert np.all((nodes >= near[0]) & (nodes <= near[1]))
 
 
 def test_the_nearest_of_several_goals_that_can_be_reached_is_taken():
@@ -100,11 +117,17 @@ def test_the_nearest_of_several_goals_that_can_be_reached_is_taken():
     assert result.goals == 2
 
 
-def test_nearest_is_that_of_numpy():
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 250])
+def test_nearest_is_that_of_numpy(count):
+    space = space_of(problem("panda", "table", 1))
     rng = np.random.default_rng(0)
-    nodes, scratch = rng.normal(size=(7, 300)), np.empty(300)
-    for q in rng.normal(size=(50, 7)):
-        assert rrt_connect.nearest(nodes, 250, q, scratch) == np.argmin(((nodes[:, :250].T - q) ** 2).sum(axis=1))
+    columns, short = rng.normal(size=(2, 7, 256)).astype(np.float32), np.empty(7, dtype=np.float32)
+    columns[:, :, count:] = np.nan  # what is behind the nodes must not matter
+    for tree in (0, 1):
+        for q in rng.normal(size=(50, 7)):
+            squares = ((columns[tree, :, :count].T - q.astype(np.float32)) ** 2).sum(axis=1)
+            found = rrt_connect.nearest(space.code, columns, tree, count, q, short)
+            assert squares[found] <= squares.min() * (1.0 + 1e-6)
 
 
 def test_random_numbers_are_even():

@@ -29,6 +29,7 @@ from .check import checker_functions
 from .convex import convex_functions
 from .distances import distance_functions
 from .entries import entry_functions
+from .nearest import nearest_function
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 _PROTOTYPES: dict[str, tuple[Any, ...]] = {
@@ -38,9 +39,10 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "edge_onwards": (_COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
     "edges": (None, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, ctypes.c_double, _ADDRESS, _ADDRESS),
     "sample": (None, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
+    "nearest_point": (_COUNT, _ADDRESS, _COUNT, _COUNT, _COUNT, _COUNT, _ADDRESS),
     "distances": (_COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS),
 }
-"""Result and arguments of the entries, as `entries` and `distances` describe them."""
+"""Result and arguments of the entries, as `entries`, `nearest` and `distances` describe them."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,8 @@ def _frames_code(chain: Chain) -> FramesCode:
 
 
 def _checker_text(vectors: Lanes) -> str:
-    parts = [declarations(vectors), _more_declarations(vectors), convex_functions(vectors)]
-    return "".join([*parts, checker_functions(vectors), entry_functions(vectors), distance_functions(vectors)])
+    parts = [declarations(vectors), _more_declarations(vectors), convex_functions(vectors), checker_functions(vectors)]
+    return "".join([*parts, entry_functions(vectors), nearest_function(vectors), distance_functions(vectors)])
 
 
 def _frames_text(mechanism: Mechanism, vectors: Lanes) -> str:

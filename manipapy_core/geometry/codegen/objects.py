@@ -153,6 +153,16 @@ class RoundCode(ObjectCode):
     def signed(self, point: Vector3) -> str:
         return self.code.subtract(_signed(self.code, self.beyond(point)), self.code.spread(self.numbers, 8))
 
+    def coarse(self, point: Vector3, radius: str) -> str:
+        """Of a ball about the segment with the disc in it, which takes no root."""
+        code, offset = self.code, self.code.minus(point, self.code.spread3(self.numbers))
+        lengthwise = code.dot(self.code.spread3(self.numbers, 3), offset)
+        half = code.spread(self.numbers, 6)
+        within = code.minimum(code.maximum(lengthwise, code.negate(half)), half)
+        apart = code.along(code.negate(within), self.code.spread3(self.numbers, 3), offset)
+        reach = code.add(radius, code.add(code.spread(self.numbers, 7), code.spread(self.numbers, 8)))
+        return code.subtract(code.dot(apart, apart), code.multiply(reach, reach))
+
 
 class PlaneCode(ObjectCode):
     """A half space."""

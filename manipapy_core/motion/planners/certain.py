@@ -88,8 +88,8 @@ def first_uncertain(code, rows, weights, reaches, slack, work, counters):  # typ
             return -1 if blocked == pieces else blocked
         counters[COUNTED_SAMPLES] += lanes
         call_seven(
-            code[BOXES], code[SCENE], middles.ctypes.data, halves.ctypes.data, slack.ctypes.data, taken,
-            work.ctypes.data, hits.ctypes.data,
+            code[BOXES], code[SCENE], middles, halves, slack, taken,
+            work, hits,
         )  # fmt: skip
         for lane in range(taken - 1, -1, -1):
             if hits[lane] == 0:

@@ -78,8 +78,8 @@ def search(space: PlanningSpace, constraints: PathConstraints, trees: Trees, ite
     while True:
         answer = int(
             connect(
-                constraints.tables, space.code, trees.nodes, trees.parents, trees.counts, trees.random,
-                trees.distances, space.lower, space.upper, constraints.step, space.no_weights, last, space.work(),
+                constraints.tables, space.code, trees.nodes, trees.columns, trees.parents, trees.counts, trees.random,
+                trees.domains, space.lower, space.upper, constraints.step, space.no_weights, last, space.work(),
                 space.counters,
             )
         )  # fmt: skip
@@ -172,9 +172,12 @@ def advance(tables, code, begin, goal, lower, upper, step, weights, work, counte
 
 
 @njit(cache=True, nogil=True)
-def connect(tables, code, nodes, parents, counts, random, distances, lower, upper, step, weights, last, work, counters):  # type: ignore[no-untyped-def]
-    n, capacity = nodes.shape[1], nodes.shape[2]
+def connect(  # type: ignore[no-untyped-def]
+    tables, code, nodes, columns, parents, counts, random, domains, lower, upper, step, weights, last, work, counters
+):
+    capacity, n = nodes.shape[1], nodes.shape[2]
     sample, begin, ahead, end = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    short = np.empty(n, dtype=np.float32)
     while counts[2] < last:
         if max(counts[0], counts[1]) > capacity - ROOM - 2:
             return FULL
@@ -186,28 +189,28 @@ def connect(tables, code, nodes, parents, counts, random, distances, lower, uppe
         else:
             for j in range(n):
                 sample[j] = lower[j] + (upper[j] - lower[j]) * next_random(random)
-            new = nearest(nodes[tree], counts[tree], sample, distances)
+            new = nearest(code, columns, tree, counts[tree], sample, short)
             root, travelled = new, 0.0
             while travelled < RANGE:
                 for j in range(n):
-                    begin[j] = nodes[tree, j, new]
+                    begin[j] = nodes[tree, new, j]
                 state = advance(tables, code, begin, sample, lower, upper, step, weights, work, counters, ahead)
                 if state == 0:
                     break
-                new = add_node(nodes, parents, counts, tree, new, ahead)
+                new = add_node(nodes, columns, parents, counts, domains, tree, new, ahead)
                 travelled += step
                 if state == 2 or counts[tree] > capacity - 2:
                     break
             if new == root:
                 continue
         for j in range(n):
-            end[j] = nodes[tree, j, new]
+            end[j] = nodes[tree, new, j]
         other = 1 - tree
         for goal in range(min(counts[other], DIRECT) if first else 1):
-            near = goal if first else nearest(nodes[other], counts[other], end, distances)
+            near = goal if first else nearest(code, columns, other, counts[other], end, short)
             for _ in range(ROOM):
                 for j in range(n):
-                    begin[j] = nodes[other, j, near]
+                    begin[j] = nodes[other, near, j]
                 state = advance(tables, code, begin, end, lower, upper, step, weights, work, counters, ahead)
                 if state == 0 or counts[other] > capacity - 2:
                     break
@@ -215,7 +218,7 @@ def connect(tables, code, nodes, parents, counts, random, distances, lower, uppe
                     counts[MEETING + tree] = new
                     counts[MEETING + other] = near
                     return FOUND
-                near = add_node(nodes, parents, counts, other, near, ahead)
+                near = add_node(nodes, columns, parents, counts, domains, other, near, ahead)
     return SEARCHING
 
 

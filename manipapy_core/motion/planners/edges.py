@@ -16,11 +16,14 @@ from ...jit import njit
 MAX_STRIDES = 1 << 20
 """Of one motion, so that a step far too small does not make a call last for minutes."""
 
-EDGE, CHECK, SCENE, LANES, ONWARDS, BOXES = range(6)
+EDGE, CHECK, SCENE, LANES, ONWARDS, BOXES, NEAREST = range(7)
 """Contents of the `code` of a planning space: addresses of two functions and of the scene, SIMD lanes, and addresses of
-two more functions."""
+three more functions."""
 COUNTED_EDGES, COUNTED_SAMPLES = range(2)
 """Indices in `counters`."""
+DIVISIONS = {"error_model": "numpy"}
+"""Options of functions called for each motion: an exception where a divisor is zero, which none is, would keep Numba
+from leaving out that arguments are counted as referenced, which takes a dozen instructions that lock memory."""
 
 
 @njit(cache=True, nogil=True)
@@ -44,7 +47,7 @@ def seed_random(state, seed):  # type: ignore[no-untyped-def]
         next_random(state)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **DIVISIONS)
 def samples_of(a, b, step, weights):  # type: ignore[no-untyped-def]
     """How many intervals a motion is cut into: joints move less than a step, and no point of the arm more than a unit.
 
@@ -60,20 +63,20 @@ def samples_of(a, b, step, weights):  # type: ignore[no-untyped-def]
     return max(math.sqrt(square) / step, travel)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **DIVISIONS)
 def is_free(code, a, b, step, weights, work, counters):  # type: ignore[no-untyped-def]
     """Whether the straight motion from a to b is free at its samples, both ends included."""
     wanted = samples_of(a, b, step, weights) + 1.0
     strides = min(max(1, math.ceil(wanted / code[LANES])), MAX_STRIDES)
     counters[COUNTED_EDGES] += 1
     counters[COUNTED_SAMPLES] += strides * code[LANES]
-    return call_five(code[EDGE], code[SCENE], a.ctypes.data, b.ctypes.data, strides, work.ctypes.data) == 0
+    return call_five(code[EDGE], code[SCENE], a, b, strides, work) == 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **DIVISIONS)
 def is_free_onwards(code, a, b, step, weights, work, counters):  # type: ignore[no-untyped-def]
     """As `is_free` where a is known to be free and not checked again: a third less for the edge of a tree."""
     strides = min(max(1, math.ceil(samples_of(a, b, step, weights) / code[LANES])), MAX_STRIDES)
     counters[COUNTED_EDGES] += 1
     counters[COUNTED_SAMPLES] += strides * code[LANES]
-    return call_five(code[ONWARDS], code[SCENE], a.ctypes.data, b.ctypes.data, strides, work.ctypes.data) == 0
+    return call_five(code[ONWARDS], code[SCENE], a, b, strides, work) == 0

@@ -131,8 +131,8 @@ def uncertain_path(
     Sometimes two trees grow into corners from which they rarely meet. A search that takes long is therefore
     restarted with other random numbers, and each time gets twice as long.
     """
-    status, path, trees = rrt_connect.begin(space, start, goals, seed, step)
-    if status == rrt_connect.FOUND:
+    path, trees = rrt_connect.begin(space, start, goals, seed, step)
+    if path is not None:
         return FoundPath(path, trees.iterations, certain=False)
     iterations, budget = 0, RESTART_AFTER
     while True:
