@@ -21,6 +21,7 @@ from .execution.validation import ValidatedGoal, prepare
 from .fused_tick import compile_fused_tick
 from .guard.checks import Action, Check, Verdict
 from .guard.collision import CollisionAhead
+from .guard.contact import ContactObserver
 from .guard.hold import Hold
 from .guard.speed_ahead import SpeedAhead
 from .laws.law import Gains, Law
@@ -192,8 +193,9 @@ class ArmController:
         self._payload = payload
         hold = Hold(self.chain, self._pipeline.bounds, gravity=self.settings.gravity, payload=payload)
         ahead = SpeedAhead(self.chain, self.settings.guard, hold.model, self.settings.period)
+        contact = ContactObserver.of(self.chain, self.settings.guard, hold.model)
         self.set_law(self._law.with_payload(payload))
-        self._inbox.post(lambda _: self._pipeline.change_hold(hold, ahead))
+        self._inbox.post(lambda _: self._pipeline.change_hold(hold, ahead, contact))
 
     def set_speed(self, share: float) -> None:
         """Sets the speed scaling of trajectories, above 0 to 1."""

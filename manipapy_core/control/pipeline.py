@@ -12,6 +12,7 @@ from .execution.goal import ErrorCode, GoalStatus, Outcome
 from .execution.validation import ValidatedGoal
 from .fused_tick import FusedTick, compile_fused_tick
 from .guard.checks import PASSED, Action, Check, Verdict
+from .guard.contact import ContactObserver
 from .guard.guard import Guard
 from .guard.hold import Hold
 from .guard.recent_motion import RecentMotion
@@ -53,6 +54,8 @@ class ControlPipeline:
         self.guard = Guard(chain, settings.guard, self.bounds, settings.period)
         self.hold = Hold(chain, self.bounds, gravity=settings.gravity, payload=settings.payload)
         self.speed_ahead = SpeedAhead(chain, settings.guard, self.hold.model, settings.period)
+        self.contact = ContactObserver.of(chain, settings.guard, self.hold.model)
+        """Observes external efforts; None: contacts are not detected."""
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
         self.recent = RecentMotion(n, self.settings.period)
         self._measured = State.at_rest(np.zeros(n))
@@ -118,10 +121,10 @@ class ControlPipeline:
         elif law.follows and not former.follows:
             self.execution.stop_from(self.state, self.bounds.acceleration)
 
-    def change_hold(self, hold: Hold, speed_ahead: SpeedAhead) -> None:
-        """Replaces the hold and the prediction of speeds, after a change of the payload."""
+    def change_hold(self, hold: Hold, speed_ahead: SpeedAhead, contact: ContactObserver | None) -> None:
+        """Replaces the hold and the predictions of speeds and efforts, after a change of the payload."""
         hold.take_over(self.hold)
-        self.hold, self.speed_ahead = hold, speed_ahead
+        self.hold, self.speed_ahead, self.contact = hold, speed_ahead, contact
 
     def release(self) -> None:
         """Ends a hold: the law starts where the arm is."""
@@ -135,19 +138,25 @@ class ControlPipeline:
         self.seeded = self._predicting = self._silent = False
         self.guard.forget_state()
         self.recent.clear()
+        self._restart_contact()
 
     def reset(self) -> None:
         """Ends a hold or a stop."""
         if self.guard.holding:
             self.guard.reset()
             self._resume()
+            if self.contact is not None:
+                self.contact.forgive()
 
     def begin_hold(self, verdict: Verdict) -> None:
         """Brakes and holds the arm, and ends the goal with the reason."""
         first = not self.guard.holding
         self.guard.trip(verdict)
         if first and self.seeded:
-            self.hold.capture()
+            if verdict.check is Check.CONTACT:
+                self.hold.capture_here()
+            else:
+                self.hold.capture()
             self.execution.abort(
                 Outcome(GoalStatus.ABORTED, ErrorCode.PATH_TOLERANCE_VIOLATED, verdict.text), self.hold.state
             )
@@ -158,6 +167,8 @@ class ControlPipeline:
         """Computes `tau`; False: nothing to send, before the first joint state or at rest without accepted ones."""
         if not disputed:
             self.guard.plausibility.consistency.observe(q, qd, stamp)
+            if self.contact is not None and self.seeded:
+                self.contact.observe(q, qd, stamp, self.tau)
         if not disputed and self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
             return True
         guard, period = self.guard, self.settings.period
@@ -190,12 +201,15 @@ class ControlPipeline:
             # The far side has held the arm by itself: start from there, not from the efforts of before.
             lost = not self._take_hold()
         self._silent = lost
+        if lost or not measured:
+            self._restart_contact()
         # After a stall the trajectory continues where it was; the reference does not jump ahead.
         step = dt if 0.1 * period <= dt <= 5.0 * period else min(max(dt, 0.1 * period), 5.0 * period)
         self._stamp = stamp
         self._update_state(step, measured, new)
         if verdict is not PASSED and verdict.action >= HOLD:
             self.begin_hold(verdict)
+        self._check_contact()
         if guard.held is None:
             verdict = self._run_law(now, dt, step)
             if verdict is not PASSED and verdict.action >= HOLD:
@@ -211,6 +225,18 @@ class ControlPipeline:
         # sensors, which it does by its command timeout.
         return not lost
 
+    def _check_contact(self) -> None:
+        """Stops an arm that has touched something. Compliant laws are for contact, and a hold has no aim beyond it."""
+        contact = self.contact
+        if contact is None or not contact.found or self.guard.held is not None or not self.switcher.law.stiff:
+            return
+        self.begin_hold(contact.verdict())
+
+    def _restart_contact(self) -> None:
+        """After states that were not accepted, or without efforts, nothing is known of external ones."""
+        if self.contact is not None:
+            self.contact.restart()
+
     def _choose_tick(self) -> None:
         """Uses the fused tick if the law has one and there is no state filter."""
         self._fused = None if self.filter is not None else FusedTick.of(self.switcher.law, self.execution, self.guard)
@@ -223,6 +249,7 @@ class ControlPipeline:
             or self.switcher.blending
             or not self.seeded
             or self._predicting
+            or (self.contact is not None and self.contact.found)
         ):
             return False
         result = fused.run(now, now - self.now, q, qd, stamp, self.tau)

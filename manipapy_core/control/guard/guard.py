@@ -98,8 +98,13 @@ class Guard:
 
     def trip(self, verdict: Verdict) -> None:
         """Latches a hold or a stop, unless one as severe is latched already."""
-        if verdict.action >= Action.HOLD and (self.held is None or verdict.action > self.held.action):
+        if verdict.action < Action.HOLD:
+            return
+        held = self.held
+        if held is None or verdict.action > held.action:
             self.held = verdict
+        elif held.check is Check.CONTACT and verdict.check is Check.PLAUSIBLE and verdict.action is Action.STOP:
+            self.held = verdict  # wrong joint states looked like a contact
 
     def release(self) -> None:
         """Ends a hold, not a stop."""

@@ -48,7 +48,9 @@ class Hold:
         self.reference = Reference.of_block(self._block)
         """Stop profile, then rest; a buffer."""
         self._profile, self._time = StopProfile(chain.n), 0.0
-        self._qdd = np.zeros(chain.n)
+        self._qdd, self._here = np.zeros(chain.n), np.zeros(chain.n)
+        self._touched = False
+        """Whether the arm is held where it was at `capture_here`."""
         self._predicted = State.at_rest(self._qdd)
         self._state = self._predicted
 
@@ -99,15 +101,40 @@ class Hold:
         self._state = self._predicted
         self._block[:] = other._block
         self._profile, self._time = other._profile, other._time
+        self._here, self._touched = other._here, other._touched
 
     def capture(self) -> None:
         """Starts to brake from the present state."""
         bounds, state = self.bounds, self._state
         self._profile.begin(state.q, state.qd, bounds.brake, bounds.lower, bounds.upper)
-        self._time = 0.0
+        self._time, self._touched = 0.0, False
+
+    def capture_here(self) -> None:
+        """Starts to brake, and holds the arm where it is now: it must not go further into what it has touched.
+
+        There is no stop profile, which would push a blocked arm on. The acceleration towards rest at the present
+        position is that of the PD terms, within the decelerations of a hold: an arm that still moves is braked, and
+        one that is blocked is not driven.
+        """
+        self.capture()
+        self._here[:] = self._state.q
+        self._touched = True
 
     def step(self, dt: float) -> Array:
         """Efforts that brake and hold [N m or N], shape (n,): a buffer."""
         self._time += dt
-        self._profile.sample(self._time, self._block)
+        if self._touched:
+            self._refer_to_here()
+        else:
+            self._profile.sample(self._time, self._block)
         return self._law.step(self._state, self.reference, dt)
+
+    def _refer_to_here(self) -> None:
+        """Sets the reference to the measured motion and a bounded acceleration towards rest."""
+        state, (q, qd, qdd), brake = self._state, self._block, self.bounds.brake
+        np.subtract(self._here, state.q, q)
+        np.multiply(q, BANDWIDTH**2, q)
+        np.multiply(state.qd, 2.0 * BANDWIDTH, qd)
+        np.subtract(q, qd, qdd)
+        np.clip(qdd, -brake, brake, qdd)
+        q[:], qd[:] = state.q, state.qd
