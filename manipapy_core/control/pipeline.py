@@ -19,6 +19,7 @@ from .guard.recent_motion import RecentMotion
 from .guard.speed_ahead import SpeedAhead
 from .laws.law import Law
 from .laws.registry import LawSwitcher, make_law
+from .payload_ramp import PayloadRamp
 from .settings import ControllerSettings
 from .state import State
 from .state_filter import StateFilter
@@ -56,6 +57,8 @@ class ControlPipeline:
         self.speed_ahead = SpeedAhead(chain, settings.guard, self.hold.model, settings.period)
         self.contact = ContactObserver.of(chain, settings.guard, self.hold.model)
         """Observes external efforts; None: contacts are not detected."""
+        self.payload: PayloadRamp | None = None
+        """The last change of the payload; None: there was none."""
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
         self.recent = RecentMotion(n, self.settings.period)
         self._measured = State.at_rest(np.zeros(n))
@@ -114,6 +117,8 @@ class ControlPipeline:
     def change_law(self, law: Law) -> None:
         """Switches to another law; ends a hold, not a stop."""
         former = self.switcher.law
+        if self.payload is not None:
+            self.payload.applies_to(law.model)
         self.switcher.switch(law)
         self._choose_tick()
         if self.guard.holding:
@@ -121,10 +126,18 @@ class ControlPipeline:
         elif law.follows and not former.follows:
             self.execution.stop_from(self.state, self.bounds.acceleration)
 
-    def change_hold(self, hold: Hold, speed_ahead: SpeedAhead, contact: ContactObserver | None) -> None:
-        """Replaces the hold and the predictions of speeds and efforts, after a change of the payload."""
+    def change_payload(
+        self, law: Law, hold: Hold, speed_ahead: SpeedAhead, contact: ContactObserver | None, ramp: PayloadRamp
+    ) -> None:
+        """Replaces what is made for a payload; the payload is taken over by and by."""
+        former = self.payload
+        if former is None and self.hold.model.payload is not None:
+            former = PayloadRamp(self.chain, self.hold.model, 0.0)
         hold.take_over(self.hold)
-        self.hold, self.speed_ahead, self.contact = hold, speed_ahead, contact
+        self.hold, self.speed_ahead, self.contact, self.payload = hold, speed_ahead, contact, ramp
+        ramp.begin(former)
+        ramp.applies_to(hold.model)
+        self.change_law(law)
 
     def release(self) -> None:
         """Ends a hold: the law starts where the arm is."""
@@ -169,6 +182,8 @@ class ControlPipeline:
             self.guard.plausibility.consistency.observe(q, qd, stamp)
             if self.contact is not None and self.seeded:
                 self.contact.observe(q, qd, stamp, self.tau)
+        if self.payload is not None and self.payload.share < 1.0 and self.seeded:
+            self._take_over_payload(self.payload, now)
         if not disputed and self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
             return True
         guard, period = self.guard, self.settings.period
@@ -224,6 +239,12 @@ class ControlPipeline:
         # Efforts from prediction alone drift away from the real arm. From here on the far side must hold it by its own
         # sensors, which it does by its command timeout.
         return not lost
+
+    def _take_over_payload(self, payload: PayloadRamp, now: float) -> None:
+        """One step of a change of the payload."""
+        step = min(max(now - self.now, 0.0), 5.0 * self.settings.period)
+        residual = None if self.contact is None else self.contact.residual
+        payload.advance(step, self._measured.q, residual)
 
     def _check_contact(self) -> None:
         """Stops an arm that has touched something. Compliant laws are for contact, and a hold has no aim beyond it."""

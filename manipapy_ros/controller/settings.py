@@ -78,6 +78,8 @@ PARAMETERS = (
           minimum=0.0, maximum=10.0),
     Param("guard.contact_bandwidth", 100.0, "Bandwidth of the observed external efforts [1/s]", minimum=1.0,
           maximum=1000.0),
+    Param("guard.payload_tolerance", 0.005, "Efforts of a payload that are compensated although the arm does not feel "
+          "it, as a share of the effort limits; 0: any", minimum=0.0, maximum=10.0),
     Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
     Param("guard.late_hold", 0.05, "Time between ticks that holds the arm [s]", minimum=2e-3, maximum=10.0),
     Param("guard.brake_factor", 2.0, "Deceleration of a hold over that of normal motion", minimum=0.1, maximum=100.0),
@@ -155,6 +157,7 @@ def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
             contact_threshold=float(values["guard.contact_threshold"]) if values["mode"] == "effort" else 0.0,
             contact_dynamic=float(values["guard.contact_dynamic"]),
             contact_bandwidth=float(values["guard.contact_bandwidth"]),
+            payload_tolerance=float(values["guard.payload_tolerance"]),
             late_slow=float(values["guard.late_slow"]),
             late_hold=float(values["guard.late_hold"]),
             brake_factor=float(values["guard.brake_factor"]),

@@ -130,6 +130,9 @@ class GuardSettings:
     """Share of the efforts of acceleration that is added, for errors of the inertia."""
     contact_bandwidth: float = 100.0
     """Bandwidth of the observed external effort [1/s]."""
+    payload_tolerance: float = 0.005
+    """Efforts of a payload that are compensated although the arm does not feel it, as a share of the effort limits; 0:
+    any."""
     late_slow: float = 0.005
     """Time between ticks above which trajectories slow down [s]."""
     late_hold: float = 0.05
@@ -139,7 +142,7 @@ class GuardSettings:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            if name in ("contact_threshold", "contact_dynamic"):
+            if name in ("contact_threshold", "contact_dynamic", "payload_tolerance"):
                 not_negative(getattr(self, name), name, "share")
             elif name not in ("torque_rate", "tracking_error"):
                 positive(getattr(self, name), name, "s, rad, m or 1")
