@@ -75,7 +75,7 @@ class ControlPipeline:
         """Speed scaling of trajectories set by the user, 0 to 1."""
         self.now = -np.inf
         self._stamp = -np.inf
-        self._predicting = self._silent = self._contradicted = False
+        self._predicting = self._silent = self._left = self._contradicted = False
         self._guard_speed = 1.0
         self._streamed_at = -np.inf
         """When the last goal of a stream came [s]."""
@@ -194,6 +194,7 @@ class ControlPipeline:
         lost = not measured and (
             # A prediction from the motion before would move an arm that the far side holds since its timeout.
             self._silent
+            or self._left
             or (self.seeded and dt > MAX_PAUSE)
             or (verdict.action is Action.STOP and verdict.check not in NOT_ACCEPTED)
             or (verdict.check in NOT_ACCEPTED and guard.holding and self._predicting and self.hold.resting)
@@ -212,11 +213,13 @@ class ControlPipeline:
             if not measured or not self._seed():
                 self.verdict = verdict
                 return False
-        elif self._silent and measured:
+        # After a contact the drives hold the arm by their own sensors: late joint states look like a contact, too.
+        leave = measured and guard.stopped and (self._left or self.hold.rests_here)
+        if self.seeded and measured and not leave and (self._silent or self._left):
             # The far side has held the arm by itself: start from there, not from the efforts of before.
             lost = not self._take_hold()
-        self._silent = lost
-        if lost or not measured:
+        self._silent, self._left = lost, leave
+        if lost or leave or not measured:
             self._restart_contact()
         # After a stall the trajectory continues where it was; the reference does not jump ahead.
         step = dt if 0.1 * period <= dt <= 5.0 * period else min(max(dt, 0.1 * period), 5.0 * period)
@@ -238,7 +241,7 @@ class ControlPipeline:
         self._record()
         # Efforts from prediction alone drift away from the real arm. From here on the far side must hold it by its own
         # sensors, which it does by its command timeout.
-        return not lost
+        return not (lost or leave)
 
     def _take_over_payload(self, payload: PayloadRamp, now: float) -> None:
         """One step of a change of the payload."""

@@ -30,6 +30,8 @@ class SimRig:
     controller: ArmController
     delay: int = 0
     """Steps by which commands come late."""
+    late: int = 0
+    """Steps by which joint states come late, while the time of the controller is theirs."""
     before_step: Callable[[SimRig], None] = field(default=lambda rig: None)
     """Called before every step; tests push the arm here."""
     q: list[Array] = field(default_factory=list)
@@ -39,6 +41,7 @@ class SimRig:
     def __post_init__(self) -> None:
         self._which = [self.robot.joint_names.index(name) for name in self.chain.joint_names]
         self._pending: list[Array] = []
+        self._states: list[tuple[Array, Array, float]] = []
 
     @property
     def chain(self) -> Chain:
@@ -55,10 +58,13 @@ class SimRig:
 
     def step(self) -> None:
         """One tick of the controller and one step of the physics."""
-        q, qd = self.measured()
-        tau = self.controller.tick(self.world.time + 100.0, q, qd, self.world.time + 100.0)
-        if tau is not None:
-            self._pending.append(tau.copy())
+        self._states.append((*self.measured(), self.world.time + 100.0))
+        if len(self._states) > self.late:
+            q, qd, stamp = self._states[-1 - self.late]
+            del self._states[: len(self._states) - self.late]
+            tau = self.controller.tick(stamp, q, qd, stamp)
+            if tau is not None:
+                self._pending.append(tau.copy())
         if len(self._pending) > self.delay:
             command = self._pending.pop(0)
             with contextlib.suppress(CommandRefused):  # by a drive that has tripped

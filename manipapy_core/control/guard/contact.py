@@ -47,6 +47,8 @@ STICKING = 0.01
 """Coulomb friction has its full size above a few times this velocity [rad/s or m/s]: below, it may be anything."""
 TOLERATED = 0.05
 """Share of the threshold below which a residual is nothing that had to be tolerated."""
+SETTLING = 5.0
+"""Time constants of the filter after which the residual shows external efforts that were there before."""
 EXCESS = -1
 """Index of the last number of the result."""
 
@@ -127,7 +129,7 @@ class ContactObserver:
         self._base = np.minimum(settings.contact_threshold * chain.limits.effort, UNLIMITED)
         self._tolerated = np.zeros(n)
         """Residual at the last reset, as far as it has not fallen since: an arm in contact may move away [N m or N]."""
-        self._tolerates = False
+        self._tolerates, self._settling = False, 0.0
         self._joints = np.concatenate([chain.damping, chain.friction, self._base])
         self._when = np.array([0.0, 0.0, 0.0, settings.contact_dynamic])
         self._now, self._next = np.zeros(4 * n + 1), np.zeros(4 * n + 1)
@@ -188,7 +190,7 @@ class ContactObserver:
         self._count, self._stamp = 0, stamp
         self.found = self._now.item(EXCESS) > 0.0
         if self._tolerates:
-            self._tolerate()
+            self._tolerate(gap)
 
     def restart(self) -> None:
         """Begins again with the next state, as after states that were not accepted, or without efforts."""
@@ -196,11 +198,18 @@ class ContactObserver:
         self._count, self._stamp, self.found = 0, -math.inf, False
 
     def forgive(self) -> None:
-        """Tolerates the present residual, until it has fallen: after a reset an arm in contact may move away."""
+        """Tolerates the external efforts of the next moment, until they fall: an arm in contact may move away."""
         self._tolerated[:] = np.inf
-        self._tolerate()
+        self._settling = SETTLING / self._bandwidth
+        self._tolerates = True
 
-    def _tolerate(self) -> None:
+    def _tolerate(self, gap: float) -> None:
+        if self._settling > 0.0:
+            self._settling -= min(gap, MAX_GAP)
+            self.found = False
+            return
+        if self._tolerated[0] == np.inf:
+            self.found = False  # by the threshold without what is tolerated from now on
         np.minimum(self._tolerated, np.abs(self.residual), out=self._tolerated)
         np.add(self._base, self._tolerated, out=self._joints[2 * self._n :])
         self._tolerates = bool((self._tolerated > TOLERATED * self._base).any())

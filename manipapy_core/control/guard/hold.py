@@ -16,6 +16,9 @@ from ..state import Reference, State
 
 BANDWIDTH = 25.0
 """Natural frequency of the hold [rad/s]; critically damped."""
+STILL, STILL_TIME, BRAKING = 0.02, 0.03, 1.5
+"""After a contact an arm that is slower than this [rad/s or m/s] for so long [s] is at rest, and any arm after this
+multiple of its braking time."""
 
 
 class Hold:
@@ -49,8 +52,8 @@ class Hold:
         """Stop profile, then rest; a buffer."""
         self._profile, self._time = StopProfile(chain.n), 0.0
         self._qdd, self._here = np.zeros(chain.n), np.zeros(chain.n)
-        self._touched = False
-        """Whether the arm is held where it was at `capture_here`."""
+        self._touched, self._still, self._longest = False, 0.0, 0.0
+        """Whether the arm is held where it was at `capture_here`, since when it rests, and after which time it does [s]."""
         self._predicted = State.at_rest(self._qdd)
         self._state = self._predicted
 
@@ -73,6 +76,11 @@ class Hold:
     def resting(self) -> bool:
         """Whether the stop profile has ended."""
         return self._time > self._profile.duration
+
+    @property
+    def rests_here(self) -> bool:
+        """Whether the arm has come to rest after `capture_here`, so that its drives can hold it."""
+        return self._touched and (self._still > STILL_TIME or self._time > self._longest)
 
     def update(self, measured: State) -> None:
         """Sets a valid measurement; its buffer must not change until the next update."""
@@ -102,6 +110,7 @@ class Hold:
         self._block[:] = other._block
         self._profile, self._time = other._profile, other._time
         self._here, self._touched = other._here, other._touched
+        self._still, self._longest = other._still, other._longest
 
     def capture(self) -> None:
         """Starts to brake from the present state."""
@@ -118,13 +127,15 @@ class Hold:
         """
         self.capture()
         self._here[:] = self._state.q
-        self._touched = True
+        self._touched, self._still = True, 0.0
+        self._longest = STILL_TIME + BRAKING * float((np.abs(self._state.qd) / self.bounds.brake).max())
 
     def step(self, dt: float) -> Array:
         """Efforts that brake and hold [N m or N], shape (n,): a buffer."""
         self._time += dt
         if self._touched:
             self._refer_to_here()
+            self._still = self._still + dt if (np.abs(self._state.qd) < STILL).all() else 0.0
         else:
             self._profile.sample(self._time, self._block)
         return self._law.step(self._state, self.reference, dt)
