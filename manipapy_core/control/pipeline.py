@@ -75,7 +75,7 @@ class ControlPipeline:
         """Speed scaling of trajectories set by the user, 0 to 1."""
         self.now = -np.inf
         self._stamp = -np.inf
-        self._predicting = self._silent = self._left = self._contradicted = False
+        self._predicting = self._silent = self._left = self._touched = self._contradicted = False
         self._guard_speed = 1.0
         self._streamed_at = -np.inf
         """When the last goal of a stream came [s]."""
@@ -148,7 +148,7 @@ class ControlPipeline:
 
     def change_source(self) -> None:
         """Begins again with the next joint state, because it comes from another source; a stop stays."""
-        self.seeded = self._predicting = self._silent = False
+        self.seeded = self._predicting = self._silent = self._left = self._touched = False
         self.guard.forget_state()
         self.recent.clear()
         self._restart_contact()
@@ -209,16 +209,17 @@ class ControlPipeline:
             before, self._measured = self._measured, guard.accept()
             self.speed_ahead.measured(self._measured, before, stamp - self._stamp if self.seeded else 0.0)
             self.hold.update(self._measured)
-        if not self.seeded:
-            if not measured or not self._seed():
-                self.verdict = verdict
-                return False
+        if not self.seeded and (not measured or not self._seed()):
+            self.verdict = verdict
+            return False
         # After a contact the drives hold the arm by their own sensors: late joint states look like a contact, too.
-        leave = measured and guard.stopped and (self._left or self.hold.rests_here)
+        touched = guard.stopped and (self._touched or self.hold.rests_here)
+        guard.far_side.observe(now, dt)
+        leave = measured and (touched or guard.far_side.holds(now))
         if self.seeded and measured and not leave and (self._silent or self._left):
             # The far side has held the arm by itself: start from there, not from the efforts of before.
             lost = not self._take_hold()
-        self._silent, self._left = lost, leave
+        self._silent, self._left, self._touched = lost, leave, touched
         if lost or leave or not measured:
             self._restart_contact()
         # After a stall the trajectory continues where it was; the reference does not jump ahead.

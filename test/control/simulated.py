@@ -32,6 +32,8 @@ class SimRig:
     """Steps by which commands come late."""
     late: int = 0
     """Steps by which joint states come late, while the time of the controller is theirs."""
+    lost: Callable[[], bool] = lambda: False
+    """Whether the next joint state is lost."""
     before_step: Callable[[SimRig], None] = field(default=lambda rig: None)
     """Called before every step; tests push the arm here."""
     q: list[Array] = field(default_factory=list)
@@ -59,7 +61,7 @@ class SimRig:
     def step(self) -> None:
         """One tick of the controller and one step of the physics."""
         self._states.append((*self.measured(), self.world.time + 100.0))
-        if len(self._states) > self.late:
+        if len(self._states) > self.late and not self.lost():
             q, qd, stamp = self._states[-1 - self.late]
             del self._states[: len(self._states) - self.late]
             tau = self.controller.tick(stamp, q, qd, stamp)

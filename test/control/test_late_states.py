@@ -48,3 +48,36 @@ def test_a_few_milliseconds_do_not_matter(robot):
         goal = rig.controller.submit(move(ARMS[robot], AWAY[robot], 2.5))
         rig.run(3.0)
         assert goal.outcome is not None and goal.outcome.succeeded and rig.controller.status().held is None
+
+
+@pytest.mark.parametrize("robot", ARMS)
+def test_states_of_which_nearly_all_are_lost_stop_the_arm_which_is_left_to_its_drives(robot):
+    """A state every 20 ms, about: neither too late one by one, nor often enough to close a loop over them."""
+    with sim_rig(TIPS[robot], HOME[robot], SIMULATED, delay=0) as rig:
+        rig.run(0.2)
+        goal = rig.controller.submit(move(ARMS[robot], AWAY[robot], 2.5))
+        rig.run(1.2)
+        mark, rng = len(rig.q), np.random.default_rng(1)
+        rig.lost = lambda: rng.random() < 0.95
+        rig.run(1.0)
+        held = rig.controller.status().held
+        assert not goal.outcome.succeeded and held.check in (Check.DEADLINE, Check.PLAUSIBLE)
+        assert rig.shares(mark).max() < 1.05 and rig.shares(len(rig.q) - 300).max() < 0.02
+        rig.lost = lambda: False
+        rig.run(0.5)
+        rig.controller.reset()
+        rig.run(0.2)
+        again = rig.controller.submit(move(ARMS[robot], HOME[robot], 2.5))
+        rig.run(3.0)
+        assert again.outcome is not None and again.outcome.succeeded, again.outcome
+
+
+@pytest.mark.parametrize("robot", ARMS)
+def test_states_of_which_a_third_is_lost_do_not(robot):
+    with sim_rig(TIPS[robot], HOME[robot], SIMULATED, delay=0) as rig:
+        rig.run(0.2)
+        rng = np.random.default_rng(2)
+        rig.lost = lambda: rng.random() < 0.3
+        goal = rig.controller.submit(move(ARMS[robot], AWAY[robot], 2.5))
+        rig.run(5.0)
+        assert goal.outcome is not None and goal.outcome.succeeded, goal.outcome

@@ -53,7 +53,7 @@ class Hold:
         self._profile, self._time = StopProfile(chain.n), 0.0
         self._qdd, self._here = np.zeros(chain.n), np.zeros(chain.n)
         self._touched, self._still, self._longest = False, 0.0, 0.0
-        """Whether the arm is held where it was at `capture_here`, since when it rests, and after which time it does [s]."""
+        """Whether the arm is held where it was at `capture_here`, how long it rests, and when it surely does [s]."""
         self._predicted = State.at_rest(self._qdd)
         self._state = self._predicted
 
