@@ -216,11 +216,12 @@ class PerceptionNode(ManagedNode):
                 continue
             began = time.monotonic()
             try:
-                if frozen := self._frozen.problem(images.messages[0]):
-                    raise InputError(frozen)
                 self._follow_world()
+                frozen = self._frozen.problem(images.messages[0])
                 frame, frame_id = self._frame(images)
                 result = self._pipeline.feed(frame)
+                if frozen and result.sees:  # whatever else is wrong is said first
+                    raise InputError(frozen)
             except ManipapyError as error:
                 if str(error) != self._problem:
                     # Values in the text change from image to image, and two problems may alternate.
