@@ -38,6 +38,17 @@ def positive(value: float, name: str, unit: str) -> float:
     return float(value)
 
 
+def not_negative(value: float, name: str, unit: str) -> float:
+    """A setting that must be finite and zero or more.
+
+    Raises:
+        InputError: It is not.
+    """
+    if not (0.0 <= value < float("inf")):
+        raise InputError(f"{name} is {value!r}; give a finite number, zero or more [{unit}]")
+    return float(value)
+
+
 def joint_units(chain: Chain) -> tuple[str, ...]:
     """`rad` or `m` for each joint, for messages to people."""
     units = ["rad"] * chain.n

@@ -21,10 +21,12 @@ from .execution.validation import ValidatedGoal, prepare
 from .fused_tick import compile_fused_tick
 from .guard.checks import Action, Check, Verdict
 from .guard.collision import CollisionAhead
+from .guard.contact import ContactObserver
 from .guard.hold import Hold
 from .guard.speed_ahead import SpeedAhead
 from .laws.law import Gains, Law
 from .laws.registry import make_law
+from .payload_ramp import PayloadRamp, following
 from .pipeline import ControlPipeline
 from .settings import ControllerSettings
 from .state import Reference
@@ -188,12 +190,19 @@ class ArmController:
         return self.set_law(self._law.with_gains(gains))
 
     def set_payload(self, payload: Payload | None) -> None:
-        """Changes the payload of the tip, for the law and the hold."""
+        """Changes the payload of the tip, for law, hold and guard, by and by and as far as the arm feels it."""
+        payload = following(payload, self._payload)
+        if payload is None:
+            return
         self._payload = payload
+        guard = self.settings.guard
         hold = Hold(self.chain, self._pipeline.bounds, gravity=self.settings.gravity, payload=payload)
-        ahead = SpeedAhead(self.chain, self.settings.guard, hold.model, self.settings.period)
-        self.set_law(self._law.with_payload(payload))
-        self._inbox.post(lambda _: self._pipeline.change_hold(hold, ahead))
+        ahead = SpeedAhead(self.chain, guard, hold.model, self.settings.period)
+        contact = ContactObserver.of(self.chain, guard, hold.model)
+        ramp = PayloadRamp(self.chain, hold.model, guard.payload_tolerance)
+        law = self._law = self._law.with_payload(payload)
+        compile_fused_tick(law)
+        self._inbox.post(lambda _: self._pipeline.change_payload(law, hold, ahead, contact, ramp))
 
     def set_speed(self, share: float) -> None:
         """Sets the speed scaling of trajectories, above 0 to 1."""
@@ -324,6 +333,7 @@ class ArmController:
             qdd_ref=reference.qdd.copy(),
             tau=pipeline.tau.copy(),
             failure=self.failure,
+            payload_share=1.0 if pipeline.payload is None else pipeline.payload.share,
         )
 
 

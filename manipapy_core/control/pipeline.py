@@ -12,12 +12,14 @@ from .execution.goal import ErrorCode, GoalStatus, Outcome
 from .execution.validation import ValidatedGoal
 from .fused_tick import FusedTick, compile_fused_tick
 from .guard.checks import PASSED, Action, Check, Verdict
+from .guard.contact import ContactObserver
 from .guard.guard import Guard
 from .guard.hold import Hold
 from .guard.recent_motion import RecentMotion
 from .guard.speed_ahead import SpeedAhead
 from .laws.law import Law
 from .laws.registry import LawSwitcher, make_law
+from .payload_ramp import PayloadRamp
 from .settings import ControllerSettings
 from .state import State
 from .state_filter import StateFilter
@@ -53,6 +55,10 @@ class ControlPipeline:
         self.guard = Guard(chain, settings.guard, self.bounds, settings.period)
         self.hold = Hold(chain, self.bounds, gravity=settings.gravity, payload=settings.payload)
         self.speed_ahead = SpeedAhead(chain, settings.guard, self.hold.model, settings.period)
+        self.contact = ContactObserver.of(chain, settings.guard, self.hold.model)
+        """Observes external efforts; None: contacts are not detected."""
+        self.payload: PayloadRamp | None = None
+        """The last change of the payload; None: there was none."""
         self.filter = StateFilter(chain, settings.filter) if settings.filter is not None else None
         self.recent = RecentMotion(n, self.settings.period)
         self._measured = State.at_rest(np.zeros(n))
@@ -69,7 +75,7 @@ class ControlPipeline:
         """Speed scaling of trajectories set by the user, 0 to 1."""
         self.now = -np.inf
         self._stamp = -np.inf
-        self._predicting = self._silent = self._contradicted = False
+        self._predicting = self._silent = self._left = self._touched = self._contradicted = False
         self._guard_speed = 1.0
         self._streamed_at = -np.inf
         """When the last goal of a stream came [s]."""
@@ -111,6 +117,8 @@ class ControlPipeline:
     def change_law(self, law: Law) -> None:
         """Switches to another law; ends a hold, not a stop."""
         former = self.switcher.law
+        if self.payload is not None:
+            self.payload.applies_to(law.model)
         self.switcher.switch(law)
         self._choose_tick()
         if self.guard.holding:
@@ -118,10 +126,18 @@ class ControlPipeline:
         elif law.follows and not former.follows:
             self.execution.stop_from(self.state, self.bounds.acceleration)
 
-    def change_hold(self, hold: Hold, speed_ahead: SpeedAhead) -> None:
-        """Replaces the hold and the prediction of speeds, after a change of the payload."""
+    def change_payload(
+        self, law: Law, hold: Hold, speed_ahead: SpeedAhead, contact: ContactObserver | None, ramp: PayloadRamp
+    ) -> None:
+        """Replaces what is made for a payload; the payload is taken over by and by."""
+        former = self.payload
+        if former is None and self.hold.model.payload is not None:
+            former = PayloadRamp(self.chain, self.hold.model, 0.0)
         hold.take_over(self.hold)
-        self.hold, self.speed_ahead = hold, speed_ahead
+        self.hold, self.speed_ahead, self.contact, self.payload = hold, speed_ahead, contact, ramp
+        ramp.begin(former)
+        ramp.applies_to(hold.model)
+        self.change_law(law)
 
     def release(self) -> None:
         """Ends a hold: the law starts where the arm is."""
@@ -132,22 +148,28 @@ class ControlPipeline:
 
     def change_source(self) -> None:
         """Begins again with the next joint state, because it comes from another source; a stop stays."""
-        self.seeded = self._predicting = self._silent = False
+        self.seeded = self._predicting = self._silent = self._left = self._touched = False
         self.guard.forget_state()
         self.recent.clear()
+        self._restart_contact()
 
     def reset(self) -> None:
         """Ends a hold or a stop."""
         if self.guard.holding:
             self.guard.reset()
             self._resume()
+            if self.contact is not None:
+                self.contact.forgive()
 
     def begin_hold(self, verdict: Verdict) -> None:
         """Brakes and holds the arm, and ends the goal with the reason."""
         first = not self.guard.holding
         self.guard.trip(verdict)
         if first and self.seeded:
-            self.hold.capture()
+            if verdict.check is Check.CONTACT:
+                self.hold.capture_here()
+            else:
+                self.hold.capture()
             self.execution.abort(
                 Outcome(GoalStatus.ABORTED, ErrorCode.PATH_TOLERANCE_VIOLATED, verdict.text), self.hold.state
             )
@@ -158,6 +180,10 @@ class ControlPipeline:
         """Computes `tau`; False: nothing to send, before the first joint state or at rest without accepted ones."""
         if not disputed:
             self.guard.plausibility.consistency.observe(q, qd, stamp)
+            if self.contact is not None and self.seeded:
+                self.contact.observe(q, qd, stamp, self.tau)
+        if self.payload is not None and self.payload.share < 1.0 and self.seeded:
+            self._take_over_payload(self.payload, now)
         if not disputed and self._fused is not None and self._run_fused(self._fused, now, q, qd, stamp):
             return True
         guard, period = self.guard, self.settings.period
@@ -168,6 +194,7 @@ class ControlPipeline:
         lost = not measured and (
             # A prediction from the motion before would move an arm that the far side holds since its timeout.
             self._silent
+            or self._left
             or (self.seeded and dt > MAX_PAUSE)
             or (verdict.action is Action.STOP and verdict.check not in NOT_ACCEPTED)
             or (verdict.check in NOT_ACCEPTED and guard.holding and self._predicting and self.hold.resting)
@@ -182,20 +209,26 @@ class ControlPipeline:
             before, self._measured = self._measured, guard.accept()
             self.speed_ahead.measured(self._measured, before, stamp - self._stamp if self.seeded else 0.0)
             self.hold.update(self._measured)
-        if not self.seeded:
-            if not measured or not self._seed():
-                self.verdict = verdict
-                return False
-        elif self._silent and measured:
+        if not self.seeded and (not measured or not self._seed()):
+            self.verdict = verdict
+            return False
+        # After a contact the drives hold the arm by their own sensors: late joint states look like a contact, too.
+        touched = guard.stopped and (self._touched or self.hold.rests_here)
+        guard.far_side.observe(now, dt)
+        leave = measured and (touched or guard.far_side.holds(now))
+        if self.seeded and measured and not leave and (self._silent or self._left):
             # The far side has held the arm by itself: start from there, not from the efforts of before.
             lost = not self._take_hold()
-        self._silent = lost
+        self._silent, self._left, self._touched = lost, leave, touched
+        if lost or leave or not measured:
+            self._restart_contact()
         # After a stall the trajectory continues where it was; the reference does not jump ahead.
         step = dt if 0.1 * period <= dt <= 5.0 * period else min(max(dt, 0.1 * period), 5.0 * period)
         self._stamp = stamp
         self._update_state(step, measured, new)
         if verdict is not PASSED and verdict.action >= HOLD:
             self.begin_hold(verdict)
+        self._check_contact()
         if guard.held is None:
             verdict = self._run_law(now, dt, step)
             if verdict is not PASSED and verdict.action >= HOLD:
@@ -209,7 +242,25 @@ class ControlPipeline:
         self._record()
         # Efforts from prediction alone drift away from the real arm. From here on the far side must hold it by its own
         # sensors, which it does by its command timeout.
-        return not lost
+        return not (lost or leave)
+
+    def _take_over_payload(self, payload: PayloadRamp, now: float) -> None:
+        """One step of a change of the payload."""
+        step = min(max(now - self.now, 0.0), 5.0 * self.settings.period)
+        residual = None if self.contact is None else self.contact.residual
+        payload.advance(step, self._measured.q, residual)
+
+    def _check_contact(self) -> None:
+        """Stops an arm that has touched something. Compliant laws are for contact, and a hold has no aim beyond it."""
+        contact = self.contact
+        if contact is None or not contact.found or self.guard.held is not None or not self.switcher.law.stiff:
+            return
+        self.begin_hold(contact.verdict())
+
+    def _restart_contact(self) -> None:
+        """After states that were not accepted, or without efforts, nothing is known of external ones."""
+        if self.contact is not None:
+            self.contact.restart()
 
     def _choose_tick(self) -> None:
         """Uses the fused tick if the law has one and there is no state filter."""
@@ -223,6 +274,7 @@ class ControlPipeline:
             or self.switcher.blending
             or not self.seeded
             or self._predicting
+            or (self.contact is not None and self.contact.found)
         ):
             return False
         result = fused.run(now, now - self.now, q, qd, stamp, self.tau)

@@ -45,6 +45,8 @@ class Status:
     """Efforts sent to the arm [N m or N], shape (n,)."""
     failure: BaseException | None
     """Last exception of a tick, with its traceback; None if there was none."""
+    payload_share: float = 1.0
+    """Share of the last change of the payload that is compensated; below 1 for long if the arm does not feel it."""
 
     @property
     def error(self) -> Array:

@@ -23,6 +23,7 @@ from manipapy_core.control.loop import enter_realtime
 
 from ..realtime.lean_executor import lean_executor
 from ..realtime.udp_transport import use_udp_transport
+from .log_folder import with_log_files
 from .security import NotSecured, require_security
 
 if TYPE_CHECKING:
@@ -88,8 +89,11 @@ def run(make_node: NodeType, argv: Sequence[str] | None = None) -> int:
             _realtime_threads() if make_node.realtime else contextlib.nullcontext(),
             use_udp_transport(shared_memory=not make_node.udp_transport),
         ):
-            rclpy.init(args=None if argv is None else list(argv), signal_handler_options=SignalHandlerOptions.NO)
+            arguments, no_log_files = with_log_files(sys.argv if argv is None else argv)
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             node = make_node()
+        if no_log_files:
+            node.get_logger().warning(no_log_files)
         node.stop_requested = lambda: stop.requested
         _log_lost_responses(node)
         executor = lean_executor() if make_node.lean_executor else SingleThreadedExecutor()

@@ -93,7 +93,7 @@ class ControllerNode(ManagedNode):
         self._state_messages = StateMessages(chain.joint_names)
         self._status_publisher = self.own(self.create_lifecycle_publisher(ControllerStatus, "~/status", 1))
         self._last_status: ControllerStatus | None = None
-        self._logged = Action.OK
+        self._logged, self._payload_share = Action.OK, 1.0
         # One timer for goals and state: every wake-up of an executor takes a millisecond of interpreter time.
         ticks = max(float(values["state_rate"]), GOAL_RATE)
         self._state_every, self._state_due = max(1, round(ticks / float(values["state_rate"]))), 0
@@ -157,6 +157,13 @@ class ControllerNode(ManagedNode):
         if status is None:
             return
         message = status_message(self._thread, status, self._thread.report())
+        if status.payload_share < 1.0 and self._payload_share == status.payload_share:
+            self.get_logger().warning(
+                f"{100 * status.payload_share:.0f} % of the change of payload.mass are compensated: the arm does not "
+                "feel more of it; is the mass right, and does the arm carry it?",
+                throttle_duration_sec=10.0,
+            )
+        self._payload_share = status.payload_share
         self._last_status = message
         self._status_publisher.publish(message)
         if message.seeded:

@@ -72,6 +72,14 @@ PARAMETERS = (
           "[rad or m]", minimum=1e-4, maximum=10.0),
     Param("guard.velocity_jump", 0.3, "Tolerated step between two measured velocities, as a share of the velocity "
           "limit", minimum=0.01, maximum=100.0),
+    Param("guard.contact_threshold", 0.2, "External effort that is a contact and stops the arm, as a share of the "
+          "effort limit of the joint (mode effort, stiff laws); 0: off", minimum=0.0, maximum=10.0),
+    Param("guard.contact_dynamic", 0.1, "Share of the efforts of acceleration that is added to this threshold",
+          minimum=0.0, maximum=10.0),
+    Param("guard.contact_bandwidth", 100.0, "Bandwidth of the observed external efforts [1/s]", minimum=1.0,
+          maximum=1000.0),
+    Param("guard.payload_tolerance", 0.005, "Efforts of a payload that are compensated although the arm does not feel "
+          "it, as a share of the effort limits; 0: any", minimum=0.0, maximum=10.0),
     Param("guard.late_slow", 0.005, "Time between ticks that slows trajectories down [s]", minimum=1e-3, maximum=1.0),
     Param("guard.late_hold", 0.05, "Time between ticks that holds the arm [s]", minimum=2e-3, maximum=10.0),
     Param("guard.brake_factor", 2.0, "Deceleration of a hold over that of normal motion", minimum=0.1, maximum=100.0),
@@ -145,6 +153,11 @@ def controller_settings(values: Values, simulated: bool) -> ControllerSettings:
             tracking_error=float(values["guard.tracking_error"]),
             state_consistency=float(values["guard.state_consistency"]),
             velocity_jump=float(values["guard.velocity_jump"]),
+            # In mode position no efforts are sent that could be compared with the motion.
+            contact_threshold=float(values["guard.contact_threshold"]) if values["mode"] == "effort" else 0.0,
+            contact_dynamic=float(values["guard.contact_dynamic"]),
+            contact_bandwidth=float(values["guard.contact_bandwidth"]),
+            payload_tolerance=float(values["guard.payload_tolerance"]),
             late_slow=float(values["guard.late_slow"]),
             late_hold=float(values["guard.late_hold"]),
             brake_factor=float(values["guard.brake_factor"]),

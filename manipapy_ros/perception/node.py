@@ -10,6 +10,7 @@ processing only the newest is kept.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -57,12 +58,15 @@ from ..common.world_follower import WORLD_PARAMETERS, WorldFollower
 from ..realtime.polled_topics import PolledSubscription
 from .camera_mount import CameraMount
 from .camera_topics import CAMERA_PARAMETERS, CameraTopics
+from .frozen import FrozenImages
 from .image_messages import camera_of, disparity_message, image_of, points_message
 from .inputs import ImageSynchronizer, SynchronizedImages
 from .messages import obstacle_markers, obstacles_message, surfaces_message
 from .settings import LIVE_PARAMETERS, REACH_MARGIN, settings_of
 from .space import SPACE_PARAMETERS, UnknownSpacePublisher
 
+FROZEN_AFTER = 1.0
+"""Default time for which a real camera may repeat an image [s]."""
 PARAMETERS = (
     *ROBOT_PARAMETERS,
     *WORLD_PARAMETERS,
@@ -70,6 +74,14 @@ PARAMETERS = (
     *SPACE_PARAMETERS,
     Param(
         "priority", 20, "SCHED_FIFO priority while active, where permitted; 0: normal scheduling", minimum=0, maximum=49
+    ),
+    Param(
+        "camera.frozen_after",
+        0.0,
+        "Time for which the camera may repeat an image bit by bit [s], after which no "
+        f"obstacles are published; 0: {FROZEN_AFTER:g}, simulated without limit",
+        minimum=0.0,
+        maximum=3600.0,
     ),
     Param("disable_self_filter", False, "Do not remove the robot from the points; for cameras that do not see it"),
     *(replace(row, live=True) for row in LIVE_PARAMETERS),
@@ -108,6 +120,9 @@ class PerceptionNode(ManagedNode):
         self._world = self.own(WorldFollower.of(self, values, model.chain.base))
         self._attached: tuple[AttachedObject, ...] = ()
         self._calibration: Any = None
+        simulated = bool(self.get_parameter("use_sim_time").value)
+        allowed = float(values["camera.frozen_after"]) or (math.inf if simulated else FROZEN_AFTER)
+        self._frozen = FrozenImages(allowed)
         self._problem, self._finished = "no image received yet", -np.inf
         self._last: PerceptionResult | None = None
         self._latency, self._age = 0.0, 0.0
@@ -202,8 +217,11 @@ class PerceptionNode(ManagedNode):
             began = time.monotonic()
             try:
                 self._follow_world()
+                frozen = self._frozen.problem(images.messages[0])
                 frame, frame_id = self._frame(images)
                 result = self._pipeline.feed(frame)
+                if frozen and result.sees:  # whatever else is wrong is said first
+                    raise InputError(frozen)
             except ManipapyError as error:
                 if str(error) != self._problem:
                     # Values in the text change from image to image, and two problems may alternate.

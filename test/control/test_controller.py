@@ -203,7 +203,14 @@ def test_requests_of_many_threads_against_a_running_loop():
     """Goals, laws, holds and status from five threads while the loop runs: the arm ends where the last goal is."""
     # A busy machine may not run this loop for a while, which must not trip the guard here.
     tolerant = GuardSettings(
-        late_slow=8.0, late_hold=9.0, longest_tick=10.0, state_hold_after=8.0, state_stop_after=9.0
+        late_slow=8.0,
+        late_hold=9.0,
+        longest_tick=10.0,
+        state_hold_after=8.0,
+        state_stop_after=9.0,
+        state_consistency=10.0,
+        velocity_jump=10.0,
+        contact_threshold=0.0,
     )
     controller, arm = ArmController(UR5, ControllerSettings(guard=tolerant)), SimulatedArm(UR5, HOME["ur5"])
     problems: list[BaseException] = []

@@ -113,11 +113,9 @@ def assert_alike(one: Status, other: Status) -> None:
 
 @pytest.fixture(params=sorted(ARMS))
 def twins(request):
-    """Two controllers in mid-motion, which accept every joint state."""
-    twins = Twins(
-        request.param,
-        ControllerSettings(guard=GuardSettings(state_jump=10.0, state_consistency=100.0, velocity_jump=100.0)),
-    )
+    """Two controllers in mid-motion, which accept every joint state, also such as no effort explains."""
+    guard = GuardSettings(state_jump=10.0, state_consistency=100.0, velocity_jump=100.0, contact_threshold=1e6)
+    twins = Twins(request.param, ControllerSettings(guard=guard))
     return in_mid_motion(twins)
 
 

@@ -154,8 +154,9 @@ def test_given_torque_rate_is_respected():
 
 
 def test_blocked_arm_stops_pushing():
-    """The arm is blocked and no path tolerance is set: the guard detects it and the arm stops pushing."""
-    rig = Rig.of("ur5", ControllerSettings(law="pd_gravity")).run(0.05)
+    """Without path tolerance and contact detection: the tracking error shows it, and the arm stops pushing."""
+    settings = ControllerSettings(law="pd_gravity", guard=GuardSettings(contact_threshold=0.0))
+    rig = Rig.of("ur5", settings).run(0.05)
     goal = rig.controller.submit(move(UR5, AWAY["ur5"], 2.0), UNCHECKED)
 
     def wall(rig):

@@ -137,7 +137,8 @@ def test_states_that_contradict_each_other_stop_the_arm(robot, kind):
     assert rig.silence > 0.3, "nothing is sent once the arm rests"
     held = rig.controller.status().held
     assert (held.action, held.check) == (Action.STOP, Check.PLAUSIBLE)
-    assert "positions" in goal.outcome.text or "velocities" in goal.outcome.text
+    # Within the first milliseconds it may look like a contact.
+    assert any(word in goal.outcome.text for word in ("positions", "velocities", "external effort"))
     rig.measure = lambda rig: rig.truth()
     rig.run(0.5)
     assert rig.silence > 0.8, "an arm at rest does not show that its driver works again"

@@ -92,5 +92,7 @@ class Case:
     """Documented time after which the fault is acted on, from which a stop is judged [s]."""
     seconds: float = 3.0
     """How long the arm is watched after the fault [s]."""
+    impact: Callable[[Rig], Any] = lambda _: None
+    """What the impact alone does to the speeds (impact.py); None: there is none that must be so hard."""
     restore: Prepare = lambda _: None
     """Called before the arm has to recover, for what a user would undo."""

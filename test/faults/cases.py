@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import process_faults, request_faults, state_faults, world_faults
+from . import camera_faults, disk_faults, process_faults, request_faults, state_faults, world_faults
 from .case import Case
 
 
@@ -11,9 +11,12 @@ def all_cases() -> list[Case]:
     return [
         *world_faults.cases_of_world(),
         *process_faults.cases_of_world(),
+        *disk_faults.cases_of_world(),
+        *camera_faults.cases_of_camera(),
         *state_faults.cases_of_relay(),
         *state_faults.cases_of_arm(),
         *world_faults.cases_of_arm(),
         *request_faults.cases_of_arm(),
         *process_faults.cases_of_arm(),
+        *disk_faults.cases_of_arm(),
     ]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import rclpy
+from manipapy_msgs.msg import ObstacleArray
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -29,6 +30,9 @@ from ros.suites import free_domain, ros_environment
 from .bots import BOTS, UR5, Bot
 
 __all__ = ["BOTS", "UR5", "Bot", "HeldBefore", "Nodes", "Rig", "rig"]
+SEEING = ("-p", "disable_self_filter:=true", "-p", "camera.frozen_after:=1.0")
+ABOVE = "0 0 5 0 0 0"
+"""Pose of the camera, which looks up and sees no robot [m, rad]."""
 RAW_STATES = "joint_states_raw"
 """Topic of the bridge where a relay passes joint states on."""
 
@@ -37,6 +41,7 @@ class Nodes(enum.Enum):
     """Processes of a rig."""
 
     WORLD = "bridge, controller, planner and collision_monitor, whose forecasts are required"
+    CAMERA = "the same with perception, without which the planner moves nothing, and a camera"
     RELAY = "bridge and controller, with a process between them that can spoil joint states"
     ARM = "bridge and controller"
 
@@ -178,6 +183,14 @@ class Rig:
                 raise HeldBefore("the arm does not move")
             self.peer.spin_for(0.005)
 
+    def wait_until_seen(self) -> None:
+        """Until perception has published obstacles."""
+        seen: list[ObstacleArray] = []
+        topic = f"{self.namespace}/obstacles"
+        subscription = self.peer.node.create_subscription(ObstacleArray, topic, seen.append, 1)
+        self.peer.wait_for(lambda: len(seen) > 3, "obstacles")
+        self.peer.node.destroy_subscription(subscription)
+
     def wait_until_moving(self, speed: float = 0.3) -> None:
         """Until the truth shows it."""
         end = time.monotonic() + 30.0
@@ -224,16 +237,28 @@ def rig(bot: Bot = UR5, namespace: str = "/rig", nodes: Nodes = Nodes.ARM) -> It
                 bridge += ["-r", f"joint_states:={RAW_STATES}", "-p", "late_effort_timeout:=0.05"]
                 command = [sys.executable, "-m", "faults.relay", "--namespace", namespace, "--source", RAW_STATES]
                 children.append(subprocess.Popen(command, **_with_pipes()))
-            if nodes is Nodes.WORLD:
+            planned = nodes in (Nodes.WORLD, Nodes.CAMERA)
+            if nodes is Nodes.CAMERA:
+                command = [sys.executable, "-m", "faults.camera", "--namespace", namespace]
+                children.append(subprocess.Popen(command, **_with_pipes()))
+                children[0].stdout.readline()
+            if planned:
                 controller = [*common, "-p", "collision_forecast:=require"]
             arm = ros_arm.Arm(peer, start, namespace, bridge, controller)
             arguments = {"sim_bridge": bridge, "controller": [*follower, *controller[len(common) :]]}
-            made = Rig(bot, peer, arm, log, namespace, start, arguments, children=children)
+            made = Rig(bot, peer, arm, log, namespace, start, dict(arguments), children=children)
             try:
-                if nodes is Nodes.WORLD:
-                    for name in ("planner", "collision_monitor"):
-                        made.arguments[name] = follower
+                if planned:
+                    made.arguments |= {"planner": follower, "collision_monitor": follower}
+                if nodes is Nodes.CAMERA:
+                    expected = ["-p", "obstacles.expected:=true", "-p", "obstacles.wait:=2.0"]
+                    made.arguments["planner"] = [*follower, *expected]
+                    made.arguments["perception"] = [*follower, *SEEING, "-p", f"camera.pose:={bot.base} {ABOVE}"]
+                for name in made.arguments:
+                    if name not in arguments:
                         made.restart(name)
+                if nodes is Nodes.CAMERA:
+                    made.wait_until_seen()
                 yield made
             finally:
                 for child in made.children:

@@ -17,6 +17,7 @@ from manipapy_ros.common.conversions import pose_from_matrix
 from ros_planner import move as move_goal
 
 from .case import Case, Expect, Inject, Prepare, Send, follow, stopped
+from .impact import impact_alone
 from .judge import Obstacle, tips
 from .rig import Nodes, Rig
 
@@ -171,13 +172,21 @@ def activate(node: str) -> Prepare:
     return restore
 
 
+def blind(name: str, place: Prepare, seconds: float, where: str = "away") -> Case:
+    """A trajectory into an object that is in the simulation only."""
+    return Case(
+        name, now, spawned(place), follow(seconds, where), "start", expect=Expect.REST, seconds=5.0,
+        impact=lambda rig: impact_alone(rig.bot, getattr(rig.bot, where), seconds, rig.objects),
+        restore=remove_obstacles,
+    )  # fmt: skip
+
+
 def cases_of_arm() -> list[Case]:
     """Contacts with what nobody knows."""
-    contact = {"phase": "start", "expect": Expect.REST, "seconds": 5.0, "restore": remove_obstacles}
     return [
-        Case("motion into a box that nobody knows", now, spawned(box_ahead(0.1)), follow(), **contact),
-        Case("fast motion into a box that nobody knows", now, spawned(box_ahead(0.1)), follow(1.5), **contact),
-        Case("motion into a table that nobody knows", now, spawned(table_below), follow(2.0, "down"), **contact),
+        blind("motion into a box that nobody knows", box_ahead(0.1), 3.0),
+        blind("fast motion into a box that nobody knows", box_ahead(0.1), 1.5),
+        blind("motion into a table that nobody knows", table_below, 2.0, "down"),
     ]
 
 

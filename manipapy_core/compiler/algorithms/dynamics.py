@@ -101,7 +101,7 @@ def mass_matrix_rows(mechanism: Mechanism, motions: list[JointMotion], inertias:
     return M
 
 
-def coriolis_matrix(mechanism: Mechanism, q: Any, qd: Any) -> list[Any]:
+def coriolis_matrix(mechanism: Mechanism, q: Any, qd: Any, payload: Any = None) -> list[Any]:
     """C(q, qd) of the Christoffel symbols, so that dM/dt − 2 C is skew: n×n, row by row.
 
     Echeandia & Wensing (2021): each body adds I dS/dt + B S, where B is the body-level factor of its velocity
@@ -112,7 +112,7 @@ def coriolis_matrix(mechanism: Mechanism, q: Any, qd: Any) -> list[Any]:
     C: list[list[Any]] = [[0.0] * n for _ in range(n)]
     twists: list[tuple[Vector, Vector]] = []
     factors, momenta = [], []
-    composite = loaded_inertias(mechanism, None)
+    composite = loaded_inertias(mechanism, payload)
     for body, motion, inertia in zip(bodies, motions, composite):
         w, v = twists[body.parent] if body.parent >= 0 else (ZERO, ZERO)
         v = motion.to_child(add(v, cross(w, motion.translation)))

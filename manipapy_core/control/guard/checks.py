@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...checks import positive
+from ...checks import not_negative, positive
 from ...model.chain import Chain
 from ...typing import Array
 
@@ -41,6 +41,8 @@ class Check(enum.Enum):
     TORQUE_RATE = "torque rate"
     TRACKING = "tracking error"
     SINGULAR = "singular configuration"
+    CONTACT = "contact"
+    """External efforts on the joints."""
     COLLISION = "collision ahead"
     DEADLINE = "deadline"
     SOFTWARE = "software"
@@ -122,6 +124,15 @@ class GuardSettings:
     0.2 rad of straight."""
     singular_hold: float = 20.0
     """Condition number above which a Cartesian law is replaced by a hold, if the number rises."""
+    contact_threshold: float = 0.2
+    """External effort that is a contact, as a share of the effort limit; 0: contacts are not detected."""
+    contact_dynamic: float = 0.1
+    """Share of the efforts of acceleration that is added, for errors of the inertia."""
+    contact_bandwidth: float = 100.0
+    """Bandwidth of the observed external effort [1/s]."""
+    payload_tolerance: float = 0.005
+    """Efforts of a payload that are compensated although the arm does not feel it, as a share of the effort limits; 0:
+    any."""
     late_slow: float = 0.005
     """Time between ticks above which trajectories slow down [s]."""
     late_hold: float = 0.05
@@ -131,7 +142,9 @@ class GuardSettings:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            if name not in ("torque_rate", "tracking_error"):
+            if name in ("contact_threshold", "contact_dynamic", "payload_tolerance"):
+                not_negative(getattr(self, name), name, "share")
+            elif name not in ("torque_rate", "tracking_error"):
                 positive(getattr(self, name), name, "s, rad, m or 1")
 
     def torque_rates(self, chain: Chain) -> Array:

@@ -12,6 +12,7 @@ from ...typing import Array
 from ..state import Reference, State
 from .checks import PASSED, Action, Check, GuardSettings, Verdict
 from .collision import MIN_SPEED, CollisionAhead
+from .far_side import FarSide
 from .measures import (
     EFFORT,
     LARGEST,
@@ -82,7 +83,7 @@ class Guard:
         self._measured, self._accepted = np.zeros((2, chain.n)), np.zeros((2, chain.n))
         self._state, self._accepted_state = State.of_block(self._measured), State.of_block(self._accepted)
         self._condition = ConditionNumber(chain)
-        self.plausibility = Plausibility(chain, self.settings)
+        self.plausibility, self.far_side = Plausibility(chain, self.settings), FarSide(self.settings)
         self._valid_at = self._stamp = -np.inf
         self._rate_exceeded = 0.0
 
@@ -98,8 +99,13 @@ class Guard:
 
     def trip(self, verdict: Verdict) -> None:
         """Latches a hold or a stop, unless one as severe is latched already."""
-        if verdict.action >= Action.HOLD and (self.held is None or verdict.action > self.held.action):
+        if verdict.action < Action.HOLD:
+            return
+        held = self.held
+        if held is None or verdict.action > held.action:
             self.held = verdict
+        elif held.check is Check.CONTACT and verdict.check is Check.PLAUSIBLE and verdict.action is Action.STOP:
+            self.held = verdict  # wrong joint states looked like a contact
 
     def release(self) -> None:
         """Ends a hold, not a stop."""
@@ -354,7 +360,9 @@ class Guard:
         return Verdict(action, Check.SINGULAR, what, None, number, limit, "1", speed)
 
     def _late(self, dt: float) -> Verdict:
-        s = self.settings
+        s, lost = self.settings, self.far_side.lost
+        if dt <= s.late_hold < lost:
+            return Verdict(Action.HOLD, Check.DEADLINE, "time lost between ticks", None, lost, s.late_hold, "s")
         action = Action.HOLD if dt > s.late_hold else Action.SLOW
         limit = s.late_hold if action is Action.HOLD else s.late_slow
         return Verdict(action, Check.DEADLINE, "time between ticks", None, dt, limit, "s", _share(self.period / dt))
