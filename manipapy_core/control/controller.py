@@ -190,7 +190,7 @@ class ArmController:
         return self.set_law(self._law.with_gains(gains))
 
     def set_payload(self, payload: Payload | None) -> None:
-        """Changes the payload of the tip, for law, hold and guard, by and by and as far as the arm feels it."""
+        """Changes the payload of the tip, for law, hold and guard, gradually and as far as the arm carries it."""
         payload = following(payload, self._payload)
         if payload is None:
             return

@@ -1,8 +1,8 @@
-"""Payloads that are taken over by and by, as far as the arm feels them.
+"""Changes of the payload: ramped in, as far as the external efforts show that the arm carries it.
 
 A payload that is not there would lift the arm, and one that is cleared while it hangs at the tip would let it sink. So
-the numbers of the payload go from the former to the new ones within half a second, and wait while the external efforts
-show that the arm does not carry what is compensated already.
+the parameters go from the former to the new ones within half a second, and wait while the external efforts show that
+the arm does not carry what is compensated already.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class ControlPipeline:
     def change_payload(
         self, law: Law, hold: Hold, speed_ahead: SpeedAhead, contact: ContactObserver | None, ramp: PayloadRamp
     ) -> None:
-        """Replaces what is made for a payload; the payload is taken over by and by."""
+        """Replaces what is made for a payload; the payload is ramped in."""
         former = self.payload
         if former is None and self.hold.model.payload is not None:
             former = PayloadRamp(self.chain, self.hold.model, 0.0)
