@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import BPoly
 
 from control.arms import DT
-from manipapy_core.control import ArmController, ControllerSettings, GoalPhase
+from manipapy_core.control import ArmController, ControllerSettings, GoalPhase, GuardSettings
 from manipapy_core.model.chain import Chain
 from manipapy_core.motion import PlanResult, plan
 from manipapy_core.trajectory import JointTrajectory, Spline, motion_bounds
@@ -27,7 +27,9 @@ def released(request) -> tuple[PlanResult, Chain]:
 
 def executed(chain: Chain, trajectory: JointTrajectory, law: str) -> tuple[np.ndarray, np.ndarray]:
     """Trajectory times, and positions, velocities and accelerations of the reference in every tick."""
-    controller, spline, now = ArmController(chain, ControllerSettings(law=law)), Spline.of(trajectory), 10.0
+    # The arm below follows whatever the efforts are, which looks like external ones.
+    settings = ControllerSettings(law=law, guard=GuardSettings(contact_threshold=0.0))
+    controller, spline, now = ArmController(chain, settings), Spline.of(trajectory), 10.0
     still = np.stack([trajectory.positions[0], 0.0 * trajectory.positions[0]])
     controller.tick(now, *still, now)
     goal = controller.submit(trajectory)
