@@ -12,7 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from manipapy_core.recording import Recording
@@ -20,7 +19,7 @@ from ros.suites import MANIPAPY, suite
 
 NAMESPACE = "/typed"
 CONTROLLER_STATE = "joint_trajectory_controller/controller_state"
-GOAL = np.array([0.5, -1.3, 1.2, -1.5, -1.4, 0.2])
+GOAL = {"shoulder_pan": 0.5, "shoulder_lift": -1.3, "elbow": 1.2, "wrist_1": -1.5, "wrist_2": -1.4, "wrist_3": 0.2}
 """Where the recorded motion ends [rad]."""
 
 
@@ -104,14 +103,16 @@ def test_a_motion_is_recorded_and_a_kill_leaves_the_file_readable(robot, tmp_pat
         assert moved.returncode == 0, moved.stderr
         # Topics are discovered one after the other.
         topics = [f"{NAMESPACE}/{name}" for name in ("joint_states", "robot_description", CONTROLLER_STATE)]
-        states, start = topics[0], None
+        states, end = topics[0], {}
         deadline = time.monotonic() + 60.0
-        while start is None or np.abs(start[-1] - GOAL).max() > 1e-3:
+        while end != pytest.approx(GOAL, abs=1e-3):
             assert time.monotonic() < deadline, (tmp_path / "said").read_text()
             time.sleep(0.2)
             found = Recording(path) if path.exists() else None
             if found is not None and all(found.topics.get(topic, ("", 0))[1] for topic in topics):
-                start = found.joint_states(states).values["position"]
+                series = found.joint_states(states)
+                joints = (name.removesuffix("_joint") for name in series.joint_names)
+                end = dict(zip(joints, series.values["position"][-1].tolist()))
     finally:
         recorder.kill()
         recorder.wait()
