@@ -18,9 +18,11 @@ from .definitions import message_class
 COMMANDS = ("commands", "joint_trajectory", "joint_stream")
 """Last parts of the names of topics that move an arm: published only when they are named."""
 LATCHED = ("robot_description", "tf_static", "display_path", "world", "world_diffs")
-DISCOVERY = 1.0
-"""Time for others to subscribe, and for their publishers to be seen, before the first message [s]."""
-LONGEST_SLEEP = 0.05
+DISCOVERY = 3.5
+"""Time for others to subscribe, and for their publishers to be seen, before the first message [s]: Fast DDS announces
+participants every 3 s, and the first announcements of a new one may be lost."""
+LONGEST_SLEEP, CHECK_PERIOD = 0.05, 0.5
+"""[s]"""
 
 
 class AlreadyPublished(ManipapyError):
@@ -62,25 +64,35 @@ def replay(
         progress: Called with the time in the recording [s].
 
     Raises:
-        AlreadyPublished: Another node publishes one of the topics.
+        AlreadyPublished: Another node publishes one of the topics, or begins to.
     """
     if not 0.0 < speed <= 100.0:
         raise InputError(f"speed is {speed}; give a number above 0, at most 100")
     publishers = {topic: _publisher(session, topic, recording.topics[topic][0]) for topic in topics}
-    time.sleep(DISCOVERY)
+    discovered = time.monotonic() + DISCOVERY
+    while time.monotonic() < discovered:
+        _require_no_other_publisher(session, topics)
+        time.sleep(LONGEST_SLEEP)
+    began = checked = time.monotonic()
+    count = 0
+    for message in recording.messages(topics, decode=False):
+        while (left := began + message.time / speed - time.monotonic()) > 0.0:
+            time.sleep(min(left, LONGEST_SLEEP))
+            progress(message.time)
+        if time.monotonic() > checked + CHECK_PERIOD:
+            _require_no_other_publisher(session, topics)
+            checked = time.monotonic()
+        publishers[message.topic].publish(message.data)
+        count += 1
+    return count
+
+
+def _require_no_other_publisher(session: RosSession, topics: Sequence[str]) -> None:
     own = session.node.get_name()
     for topic in topics:
         for info in session.node.get_publishers_info_by_topic(topic):
             if info.node_name != own:
                 raise AlreadyPublished(topic, f"{info.node_namespace.rstrip('/')}/{info.node_name}")
-    began, count = time.monotonic(), 0
-    for message in recording.messages(topics, decode=False):
-        while (left := began + message.time / speed - time.monotonic()) > 0.0:
-            time.sleep(min(left, LONGEST_SLEEP))
-            progress(message.time)
-        publishers[message.topic].publish(message.data)
-        count += 1
-    return count
 
 
 def _publisher(session: RosSession, topic: str, type_name: str) -> Publisher:
