@@ -14,6 +14,15 @@ TIPS = {"ur5": ("ur5", "base_link", "tool0"), "panda": ("panda", "panda_link0", 
 SIMULATED = ControllerSettings(guard=GuardSettings(state_hold_after=0.25, state_stop_after=1.0))
 
 
+def goes_home(rig, robot: str) -> None:
+    """After a reset, with good states."""
+    rig.controller.reset()
+    rig.run(0.2)
+    again = rig.controller.submit(move(ARMS[robot], HOME[robot], 2.5))
+    rig.run(3.0)
+    assert again.outcome is not None and again.outcome.succeeded, again.outcome
+
+
 @pytest.mark.parametrize("late", [30, 60, 100, 200])
 @pytest.mark.parametrize("robot", ARMS)
 def test_states_that_come_late_with_the_stamps_of_their_arrival_stop_the_arm(robot, late):
@@ -33,11 +42,7 @@ def test_states_that_come_late_with_the_stamps_of_their_arrival_stop_the_arm(rob
         assert rig.shares(len(rig.q) - 1000).max() < 0.01
         rig.late = 0
         rig.run(0.3)
-        rig.controller.reset()
-        rig.run(0.2)
-        again = rig.controller.submit(move(ARMS[robot], HOME[robot], 2.5))
-        rig.run(3.0)
-        assert again.outcome is not None and again.outcome.succeeded, again.outcome
+        goes_home(rig, robot)
 
 
 @pytest.mark.parametrize("robot", ARMS)
@@ -65,11 +70,7 @@ def test_states_of_which_nearly_all_are_lost_stop_the_arm_which_is_left_to_its_d
         assert rig.shares(mark).max() < 1.05 and rig.shares(len(rig.q) - 300).max() < 0.02
         rig.lost = lambda: False
         rig.run(0.5)
-        rig.controller.reset()
-        rig.run(0.2)
-        again = rig.controller.submit(move(ARMS[robot], HOME[robot], 2.5))
-        rig.run(3.0)
-        assert again.outcome is not None and again.outcome.succeeded, again.outcome
+        goes_home(rig, robot)
 
 
 @pytest.mark.parametrize("robot", ARMS)
