@@ -14,7 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from manipapy_core import dynamics
-from manipapy_core.cli.first_motion import plan_first_motion, simulate
+from manipapy_core.cli.first_motion import NoMotion, plan_first_motion, simulate
 from manipapy_core.cli.new_robot import new_robot
 from manipapy_core.cli.robot_setup import package_name
 from manipapy_core.errors import InputError, ManipapyError
@@ -187,7 +187,7 @@ def test_failure_leaves_no_half_written_folder(file: Path, tmp_path: Path) -> No
     """Joints that hold nothing: every goal is refused after the folder was begun."""
     weak = tmp_path / "arm.urdf"
     weak.write_text(file.read_text().replace('effort="60"', 'effort="1e-6"'))
-    with pytest.raises(ManipapyError):
+    with pytest.raises(NoMotion, match="check that the arm can hold itself there"):
         run(str(weak), "--output", str(tmp_path / "out"), "--ignore-missing-meshes")
     assert not (tmp_path / "out").exists()
 
